@@ -1,0 +1,25 @@
+"""The settings, read at each use, so that a test's or a tenant's override counts at once."""
+
+from datetime import timedelta
+from typing import Any, Final
+
+from django.conf import settings
+
+DEFAULTS: Final[dict[str, Any]] = {
+    "IDEMPOTENCY_DATABASE": None,
+    "IDEMPOTENCY_HEADER": "Idempotency-Key",
+    "IDEMPOTENCY_REQUIRED": True,
+    "IDEMPOTENCY_RETENTION": timedelta(hours=24),
+    "IDEMPOTENCY_WAIT": timedelta(0),
+    "IDEMPOTENCY_REMEMBER": frozenset(),
+    "IDEMPOTENCY_BODY_LIMIT": 1024 * 1024,
+    "IDEMPOTENCY_RETRY_AFTER": timedelta(seconds=1),
+    "IDEMPOTENCY_RERUNS": 3,
+    "IDEMPOTENCY_PROBLEM_URL": "https://django-idempotency.readthedocs.io/en/latest/problems.html#{code}",
+}
+
+
+def get(name: str) -> Any:
+    """Return the setting ``IDEMPOTENCY_<name>``, or its default."""
+    name = f"IDEMPOTENCY_{name}"
+    return getattr(settings, name, DEFAULTS[name])

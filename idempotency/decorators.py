@@ -1,0 +1,201 @@
+"""Service functions and plain Django views that happen once."""
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from functools import partial, wraps
+from inspect import iscoroutinefunction, signature
+from typing import Any, Final
+
+from asgiref.sync import async_to_sync, sync_to_async
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+
+from . import answers, bodies, engine, fingerprints, http, keys
+from .exceptions import IdempotencyError, KeyMissing
+from .policies import DEFAULT, Policy, Unset
+from .values import Operation, Outcome, Run
+
+ALL: Final = object()
+"""Every argument that makes neither key nor scope."""
+
+Part = str | Collection[str] | Callable[..., Any]
+
+
+def idempotent(
+    name: str,
+    *,
+    key: Part,
+    scope: Part = (),
+    fingerprint: Any = ALL,
+    retention: timedelta | Unset | None = DEFAULT,
+    wait: timedelta | Unset = DEFAULT,
+    using: str | None = None,
+) -> Callable[[Callable[..., Any]], Any]:
+    """Make a function happen once for each key among its arguments.
+
+    ``key``, ``scope`` and ``fingerprint`` are each the name of an argument, several names, or a function of
+    all arguments. By default all callers share one scope, and the fingerprint is of every argument that
+    makes neither key nor scope; ``fingerprint=None`` takes every call with the key for the same one.
+
+    The function's writes and its result are committed together. A repeat gets an equal result. Results are
+    kept as JSON, in which decimals, dates, times, spans and UUIDs survive and tuples are lists, at first too.
+    ``function.run(…)`` returns a :class:`~idempotency.values.Run`, which tells whether it was a replay.
+
+    :raises KeyMissing: on a call whose key is ``None`` or empty.
+    :raises KeyReused, OperationInProgress, StoreUnavailable: on a call, as :func:`idempotency.engine.run`.
+    """
+    policy = Policy(operation=name, retention=retention, wait=wait, using=using)
+
+    def decorate(function: Callable[..., Any]) -> Any:
+        parameters = signature(function)
+        plain = async_to_sync(function) if iscoroutinefunction(function) else function
+
+        def run(*args: Any, **kwargs: Any) -> Run:
+            bound = parameters.bind(*args, **kwargs)
+            bound.apply_defaults()
+            operation = _operation(name, bound.arguments, key, scope, fingerprint)
+            return _of_value(engine.run(operation, partial(_keep_value, plain, args, kwargs), policy=policy))
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            return run(*args, **kwargs).value
+
+        wrapper = wraps(function)(_in_thread(call) if iscoroutinefunction(function) else call)
+        wrapper.run = _in_thread(run) if iscoroutinefunction(function) else run  # type: ignore[attr-defined]
+        return wrapper
+
+    return decorate
+
+
+def idempotent_view(
+    policy: Policy | None = None,
+    *,
+    key: Callable[[HttpRequest], str | None] = http.key,
+    scope: Callable[[HttpRequest], str] = http.scope,
+    fingerprint: Callable[[HttpRequest, Policy], bytes | None] = http.fingerprint,
+    label: Callable[[HttpRequest, str], str] = lambda request, key: key,
+    replay: Callable[[HttpRequest, Outcome], HttpResponseBase] = lambda request, outcome: answers.replay(
+        outcome
+    ),
+) -> Callable[[Any], Any]:
+    """Make a Django view, function or class, sync or async, happen once for each ``Idempotency-Key``.
+
+    What must run each time stands above it: ``login_required``, say. The view's writes and its answer are
+    committed together; an answer that is not worth keeping, and any exception, rolls the writes back and
+    frees the key. An async view runs with its transaction in the request's own thread: database work that
+    it sends to other threads (``thread_sensitive=False``) is outside the guarantee.
+    """
+    guard = _Guard(policy or Policy(), key, scope, fingerprint, label, replay)
+
+    def decorate(view: Any) -> Any:
+        if isinstance(view, type):
+            return _decorate_class(view, decorate)
+        plain = async_to_sync(view) if iscoroutinefunction(view) else view
+
+        def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+            return guard.answer(partial(plain, request, *args, **kwargs), request)
+
+        return wraps(view)(_in_thread(guarded) if iscoroutinefunction(view) else guarded)
+
+    return decorate
+
+
+@dataclass(frozen=True)
+class _Guard:
+    """The options of :func:`idempotent_view`, at work on one request."""
+
+    policy: Policy
+    key: Callable[[HttpRequest], str | None]
+    scope: Callable[[HttpRequest], str]
+    fingerprint: Callable[[HttpRequest, Policy], bytes | None]
+    label: Callable[[HttpRequest, str], str]
+    replay: Callable[[HttpRequest, Outcome], HttpResponseBase]
+
+    def answer(self, view: Callable[[], Any], request: HttpRequest) -> Any:
+        if request.method not in self.policy.methods:
+            return view()
+        try:
+            return self._once(view, request, self.policy.resolve())
+        except IdempotencyError as error:
+            return http.problem(error, request)
+
+    def _once(self, view: Callable[[], Any], request: HttpRequest, policy: Policy) -> Any:
+        key = http.required(self.key, request, policy)
+        if key is None:
+            return view()
+        operation = http.operation(
+            request,
+            policy,
+            key=key,
+            scope=self.scope(request),
+            fingerprint=self.fingerprint(request, policy),
+            label=self.label(request, key),
+        )
+        rewind = partial(bodies.rewind, request)
+        run = engine.run(operation, partial(_keep_answer, view, policy), policy=policy, before_rerun=rewind)
+        return http.mark_replayed(self.replay(request, run.outcome)) if run.replayed else run.value
+
+
+def _operation(
+    name: str, arguments: Mapping[str, Any], key: Part, scope: Part, fingerprint: Any
+) -> Operation:
+    if fingerprint is ALL:
+        fingerprint = [argument for argument in arguments if argument not in _names(key) | _names(scope)]
+    return Operation(
+        name=name,
+        scope=_text(scope, arguments),
+        key=keys.check(_text(key, arguments)),
+        fingerprint=None if fingerprint is None else fingerprints.of_value(_pick(fingerprint, arguments)),
+    )
+
+
+def _names(part: Part) -> set[str]:
+    if callable(part):
+        return set()
+    return {part} if isinstance(part, str) else set(part)
+
+
+def _pick(part: Part, arguments: Mapping[str, Any]) -> Any:
+    if callable(part):
+        return part(**arguments)
+    return {name: arguments[name] for name in _names(part)}
+
+
+def _text(part: Part, arguments: Mapping[str, Any]) -> str:
+    if callable(part):
+        values = [part(**arguments)]
+    else:
+        values = [arguments[name] for name in ([part] if isinstance(part, str) else part)]
+    if None in values:
+        raise KeyMissing
+    return str(values[0]) if len(values) == 1 else keys.join(*values)
+
+
+def _keep_value(function: Callable[..., Any], args: Any, kwargs: Any) -> tuple[None, Outcome]:
+    return None, Outcome.of(function(*args, **kwargs))
+
+
+def _of_value(run: Run) -> Run:
+    return replace(run, value=run.outcome.value if run.outcome else None)
+
+
+def _keep_answer(view: Callable[[], Any], policy: Policy) -> tuple[Any, Outcome | None]:
+    response = view()
+    if hasattr(response, "render") and policy.keeps(response.status_code):
+        response = response.render()
+    return response, answers.keep(response, policy)
+
+
+def _decorate_class(view: Any, decorate: Callable[[Any], Any]) -> Any:
+    as_view = view.as_view.__func__
+    view.as_view = classmethod(lambda cls, **initkwargs: decorate(as_view(cls, **initkwargs)))
+    return view
+
+
+def _in_thread(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Await a function in the request's own thread, where its transaction and its ORM work meet."""
+
+    async def in_thread(*args: Any, **kwargs: Any) -> Any:
+        return await sync_to_async(function, thread_sensitive=True)(*args, **kwargs)
+
+    return in_thread

@@ -1,0 +1,59 @@
+"""What can be said instead of an outcome.
+
+IdempotencyError
+├── KeyMissing            a key is required and none was sent
+├── KeyInvalid            the key is malformed
+├── KeyReused             the key belongs to another request
+└── RetryLater            repeat with the same key, later
+    ├── OperationInProgress   the same operation is running now
+    └── StoreUnavailable      the claim could not be made, or the commit is in doubt
+"""
+
+from datetime import timedelta
+
+
+class IdempotencyError(Exception):
+    """A refusal: the handler's writes, if it ran at all, are rolled back.
+
+    ``code`` is the stable name that clients and the ``refused`` signal see.
+    """
+
+    code = "idempotency_error"
+
+
+class KeyMissing(IdempotencyError):
+    """A key is required and none was sent. Send one, and the same one on each retry."""
+
+    code = "idempotency_key_missing"
+
+
+class KeyInvalid(IdempotencyError):
+    """The key is malformed; nothing was hashed or stored. The message says what is wrong."""
+
+    code = "idempotency_key_invalid"
+
+
+class KeyReused(IdempotencyError):
+    """The key was used before for another request. Use a fresh key for a new operation."""
+
+    code = "idempotency_key_reused"
+
+
+class RetryLater(IdempotencyError):
+    """Repeat with the same key, after ``retry_after``."""
+
+    def __init__(self, retry_after: timedelta) -> None:
+        super().__init__(retry_after)
+        self.retry_after = retry_after
+
+
+class OperationInProgress(RetryLater):
+    """The same operation is running now. A later repeat gets its outcome."""
+
+    code = "operation_in_progress"
+
+
+class StoreUnavailable(RetryLater):
+    """The claim could not be made, or the commit is in doubt: only a repeat with the same key tells."""
+
+    code = "store_unavailable"

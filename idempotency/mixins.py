@@ -1,0 +1,151 @@
+"""Django REST framework: views and viewsets that answer a repeat with the first answer."""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+from django.http.response import HttpResponseBase
+from django.utils.datastructures import MultiValueDict
+from rest_framework.exceptions import UnsupportedMediaType
+from rest_framework.request import Request
+from rest_framework.views import set_rollback
+
+from . import answers, bodies, engine, fingerprints, http
+from .exceptions import IdempotencyError
+from .policies import Policy
+from .values import Outcome
+
+Handler = Callable[..., HttpResponseBase]
+
+
+class IdempotentMixin:
+    """Make the POST and PATCH handlers of a view happen once for each ``Idempotency-Key``.
+
+    List it before the view class. Authentication, permissions and throttling run first, each time. The
+    handler's writes and its answer are committed together; an answer that is not worth keeping, and any
+    exception, rolls the writes back and frees the key.
+    """
+
+    idempotency_policy: Policy | None = Policy()
+    """``None`` exempts the view, or with ``@action(idempotency_policy=None)`` one action."""
+
+    def get_idempotency_policy(self) -> Policy | None:
+        """Return this request's policy. Called before the body is read: do not read it here."""
+        return self.idempotency_policy
+
+    def get_idempotency_key(self) -> str | None:
+        """Return this request's key, or ``None`` where it has none.
+
+        :raises KeyInvalid: when it is malformed.
+        """
+        return http.key(self.request._request)
+
+    def get_idempotency_scope(self) -> str:
+        """Return whose key it is; by default the user's.
+
+        :raises ImproperlyConfigured: for an anonymous caller.
+        """
+        return http.scope(self.request)  # type: ignore[arg-type]
+
+    def get_idempotency_fingerprint(self, policy: Policy) -> bytes | None:
+        """Return a digest of what is asked; ``None`` takes every request with the key for the same one."""
+        return http.fingerprint(self.request._request, policy, partial(_content, self.request, policy))
+
+    def get_idempotency_label(self, key: str) -> str:
+        """Return the key as people shall see it in the admin."""
+        return key
+
+    def get_replay_response(self, outcome: Outcome) -> HttpResponseBase:
+        """Answer a repeat; by default with the first answer."""
+        return answers.replay(outcome)
+
+    def check_idempotency_access(self) -> None:
+        """Check before a replay that the caller may still see the object that a detail route names.
+
+        A first run leaves that to the handler.
+        """
+        lookup = getattr(self, "lookup_url_kwarg", None) or getattr(self, "lookup_field", None)
+        if lookup in self.kwargs and hasattr(self, "get_object"):
+            self.get_object()
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        super().initial(request, *args, **kwargs)  # 401, 403, 406 and 429 end here and touch no key
+        policy = self.get_idempotency_policy()
+        if policy is None or request.method not in policy.methods:
+            return
+        name = request.method.lower()
+        if handler := getattr(self, name, None):
+            setattr(self, name, partial(self._guarded, handler, policy.resolve()))
+
+    def handle_exception(self, exc: Exception) -> HttpResponseBase:
+        if isinstance(exc, IdempotencyError):
+            set_rollback()
+            return http.problem(exc, self.request._request)
+        return super().handle_exception(exc)
+
+    def _guarded(
+        self, handler: Handler, policy: Policy, request: Request, *args: Any, **kwargs: Any
+    ) -> HttpResponseBase:
+        key = http.required(lambda request: self.get_idempotency_key(), request._request, policy)
+        if key is None:
+            return handler(request, *args, **kwargs)
+        return self._once(key, partial(handler, request, *args, **kwargs), policy)
+
+    def _once(self, key: str, handler: Handler, policy: Policy) -> HttpResponseBase:
+        request = self.request._request
+        operation = http.operation(
+            request,
+            policy,
+            key=key,
+            scope=self.get_idempotency_scope(),
+            fingerprint=self.get_idempotency_fingerprint(policy),
+            label=self.get_idempotency_label(key),
+        )
+        rewind = partial(bodies.rewind, request)
+        run = engine.run(operation, partial(self._work, handler, policy), policy=policy, before_rerun=rewind)
+        if not run.replayed:
+            return run.value
+        self.check_idempotency_access()
+        return http.mark_replayed(self.get_replay_response(run.outcome))
+
+    def _work(self, handler: Handler, policy: Policy) -> tuple[HttpResponseBase, Outcome | None]:
+        response = handler()
+        if not policy.keeps(response.status_code):
+            return response, None
+        response = self._render(response)
+        return response, answers.keep(response, policy)
+
+    def _render(self, response: HttpResponseBase) -> HttpResponseBase:
+        """Finalize and render inside the transaction, and have ``dispatch`` not do it again."""
+        headers, finalize = dict(self.headers), self.finalize_response
+        ready = finalize(self.request, response, *self.args, **self.kwargs)
+        self.headers = headers  # finalizing takes Vary out of them
+        if hasattr(ready, "render"):
+            ready = ready.render()
+
+        def finalize_once(
+            request: Request, response: HttpResponseBase, *args: Any, **kwargs: Any
+        ) -> HttpResponseBase:
+            return response if response is ready else finalize(request, response, *args, **kwargs)
+
+        self.finalize_response = finalize_once
+        return ready
+
+
+def _content(request: Request, policy: Policy) -> bytes:
+    """Digest the content: parsed where REST framework has to parse it anyway, else as it was sent."""
+    http_request = request._request
+    if http_request.content_type in bodies.FORMS or bodies.is_gone(http_request):
+        try:
+            return _parsed(request, policy)
+        except UnsupportedMediaType:
+            pass  # the view's own answer, if it reads the data at all
+    return bodies.fingerprint(http_request, ignored=policy.ignored_fields)
+
+
+def _parsed(request: Request, policy: Policy) -> bytes:
+    data, files = request.data, dict(request.FILES.lists())
+    if isinstance(data, Mapping) and files:
+        data = {name: value for name, value in data.items() if name not in files}
+    fields = dict(request.POST.lists()) if isinstance(request.data, MultiValueDict) else {"": [data]}
+    return fingerprints.of_fields(fields, files, ignored=policy.ignored_fields)
