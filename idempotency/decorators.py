@@ -4,14 +4,14 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial, wraps
-from inspect import iscoroutinefunction, signature
+from inspect import Signature, iscoroutinefunction, signature
 from typing import Any, Final
 
 from asgiref.sync import async_to_sync, sync_to_async
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
-from . import answers, bodies, engine, fingerprints, http, keys
+from . import answers, bodies, engine, fingerprints, http, keys, leased
 from .exceptions import IdempotencyError, KeyMissing
 from .policies import DEFAULT, Policy, Unset
 from .values import Operation, Outcome, Run
@@ -30,6 +30,7 @@ def idempotent(
     fingerprint: Any = ALL,
     retention: timedelta | Unset | None = DEFAULT,
     wait: timedelta | Unset = DEFAULT,
+    lease: timedelta | None = None,
     using: str | None = None,
 ) -> Callable[[Callable[..., Any]], Any]:
     """Make a function happen once for each key among its arguments.
@@ -40,27 +41,34 @@ def idempotent(
 
     The function's writes and its result are committed together. A repeat gets an equal result. Results are
     kept as JSON, in which decimals, dates, times, spans and UUIDs survive and tuples are lists, at first too.
+    With a ``lease`` the work may leave this database: the function is given a
+    :class:`~idempotency.leased.Claim` as ``claim``, does its writes in ``claim.step()`` and its calls in
+    ``claim.call()``, and must not be called inside a transaction.
+
     ``function.run(…)`` returns a :class:`~idempotency.values.Run`, which tells whether it was a replay.
 
     :raises KeyMissing: on a call whose key is ``None`` or empty.
     :raises KeyReused, OperationInProgress, StoreUnavailable: on a call, as :func:`idempotency.engine.run`.
     """
-    policy = Policy(operation=name, retention=retention, wait=wait, using=using)
+    policy = Policy(operation=name, retention=retention, wait=wait, lease=lease, using=using)
 
     def decorate(function: Callable[..., Any]) -> Any:
-        parameters = signature(function)
+        parameters = _without_claim(signature(function)) if lease else signature(function)
         plain = async_to_sync(function) if iscoroutinefunction(function) else function
 
         def run(*args: Any, **kwargs: Any) -> Run:
             bound = parameters.bind(*args, **kwargs)
             bound.apply_defaults()
             operation = _operation(name, bound.arguments, key, scope, fingerprint)
+            if lease:
+                return _of_value(leased.run(operation, partial(_complete, plain, args, kwargs), policy=policy))
             return _of_value(engine.run(operation, partial(_keep_value, plain, args, kwargs), policy=policy))
 
         def call(*args: Any, **kwargs: Any) -> Any:
             return run(*args, **kwargs).value
 
         wrapper = wraps(function)(_in_thread(call) if iscoroutinefunction(function) else call)
+        wrapper.__signature__ = parameters  # type: ignore[attr-defined]
         wrapper.run = _in_thread(run) if iscoroutinefunction(function) else run  # type: ignore[attr-defined]
         return wrapper
 
@@ -173,6 +181,17 @@ def _text(part: Part, arguments: Mapping[str, Any]) -> str:
 
 def _keep_value(function: Callable[..., Any], args: Any, kwargs: Any) -> tuple[None, Outcome]:
     return None, Outcome.of(function(*args, **kwargs))
+
+
+def _complete(function: Callable[..., Any], args: Any, kwargs: Any, claim: leased.Claim) -> tuple[None, Outcome]:
+    value = function(*args, **kwargs, claim=claim)
+    return None, claim.outcome or Outcome.of(value)
+
+
+def _without_claim(parameters: Signature) -> Signature:
+    if "claim" not in parameters.parameters:
+        raise TypeError("A leased function takes its claim as an argument: def pay(*, order_no, claim).")
+    return parameters.replace(parameters=[p for name, p in parameters.parameters.items() if name != "claim"])
 
 
 def _of_value(run: Run) -> Run:

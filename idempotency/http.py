@@ -15,11 +15,13 @@ from django.utils.translation import gettext_lazy as _
 
 from . import bodies, conf, engine, fingerprints, keys
 from .exceptions import (
+    ClaimLost,
     IdempotencyError,
     KeyInvalid,
     KeyMissing,
     KeyReused,
     OperationInProgress,
+    OutcomeUnknown,
     RetryLater,
     StoreUnavailable,
 )
@@ -40,6 +42,16 @@ _PROBLEMS: Final[dict[type[IdempotencyError], tuple[HTTPStatus, Any, Any]]] = {
         HTTPStatus.CONFLICT,
         _("The request is being processed, please wait"),
         _("The same operation is running now. Repeat with the same key to get its answer."),
+    ),
+    ClaimLost: (
+        HTTPStatus.CONFLICT,
+        _("Another attempt has taken over"),
+        _("This attempt took too long. Repeat with the same key to get the answer of the other one."),
+    ),
+    OutcomeUnknown: (
+        HTTPStatus.ACCEPTED,
+        _("The outcome is not known yet"),
+        _("The other side has not answered. Repeat with the same key to learn the outcome."),
     ),
     StoreUnavailable: (
         HTTPStatus.SERVICE_UNAVAILABLE,

@@ -22,6 +22,10 @@ class RecordQuerySet(models.QuerySet["IdempotencyRecord"]):
         """Records that still answer repeats."""
         return self.filter(Q(expires_at=None) | Q(expires_at__gt=timezone.now()))
 
+    def unfinished(self) -> Self:
+        """Leased operations whose lease has ended without an outcome: somebody should take them over."""
+        return self.filter(state=State.IN_PROGRESS, leased_until__lte=timezone.now())
+
     def expired(self) -> Self:
         """Completed records that are as good as none."""
         return self.filter(state=State.COMPLETED, expires_at__lte=timezone.now())
@@ -44,6 +48,13 @@ class IdempotencyRecord(models.Model):
     status = models.PositiveSmallIntegerField(_("status"), null=True)
     headers = models.TextField(_("headers"))
     body = models.BinaryField(_("body"), null=True)
+    operation_id = models.UUIDField(
+        _("operation id"), null=True, help_text=_("what provider keys derive from")
+    )
+    steps = models.TextField(_("steps"), null=True, help_text=_("what the finished steps returned"))
+    token = models.UUIDField(_("token"), null=True, help_text=_("fences off a late owner"))
+    attempts = models.PositiveIntegerField(_("attempts"), null=True)
+    leased_until = models.DateTimeField(_("leased until"), null=True)
     created_at = models.DateTimeField(_("created at"))
     completed_at = models.DateTimeField(_("completed at"), null=True)
     expires_at = models.DateTimeField(_("expires at"), null=True, help_text=_("empty: kept for ever"))

@@ -31,9 +31,7 @@ def purge(*, using: str | None = None, batch_size: int = BATCH, limit: int | Non
     return sum(batches(using=using, batch_size=batch_size, limit=limit))
 
 
-def batches(
-    *, using: str | None = None, batch_size: int = BATCH, limit: int | None = None
-) -> Iterator[int]:
+def batches(*, using: str | None = None, batch_size: int = BATCH, limit: int | None = None) -> Iterator[int]:
     """Delete expired records batch by batch, and yield the size of each.
 
     A record is deleted only while it is completed and expired by the database's clock: one that is taken
