@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial, wraps
+from http import HTTPStatus
 from inspect import Signature, iscoroutinefunction, signature
 from typing import Any, Final
 
@@ -61,7 +62,9 @@ def idempotent(
             bound.apply_defaults()
             operation = _operation(name, bound.arguments, key, scope, fingerprint)
             if lease:
-                return _of_value(leased.run(operation, partial(_complete, plain, args, kwargs), policy=policy))
+                return _of_value(
+                    leased.run(operation, partial(_complete, plain, args, kwargs), policy=policy)
+                )
             return _of_value(engine.run(operation, partial(_keep_value, plain, args, kwargs), policy=policy))
 
         def call(*args: Any, **kwargs: Any) -> Any:
@@ -92,6 +95,9 @@ def idempotent_view(
     committed together; an answer that is not worth keeping, and any exception, rolls the writes back and
     frees the key. An async view runs with its transaction in the request's own thread: database work that
     it sends to other threads (``thread_sensitive=False``) is outside the guarantee.
+
+    With a policy that has a ``lease`` the view is taken out of ATOMIC_REQUESTS and finds its claim at
+    ``request.idempotency_claim``.
     """
     guard = _Guard(policy or Policy(), key, scope, fingerprint, label, replay)
 
@@ -103,7 +109,8 @@ def idempotent_view(
         def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
             return guard.answer(partial(plain, request, *args, **kwargs), request)
 
-        return wraps(view)(_in_thread(guarded) if iscoroutinefunction(view) else guarded)
+        wrapped = wraps(view)(_in_thread(guarded) if iscoroutinefunction(view) else guarded)
+        return http.exempt(wrapped, guard.policy)
 
     return decorate
 
@@ -121,7 +128,7 @@ class _Guard:
 
     def answer(self, view: Callable[[], Any], request: HttpRequest) -> Any:
         if request.method not in self.policy.methods:
-            return view()
+            return http.give_back(view, self.policy)()
         try:
             return self._once(view, request, self.policy.resolve())
         except IdempotencyError as error:
@@ -140,7 +147,12 @@ class _Guard:
             label=self.label(request, key),
         )
         rewind = partial(bodies.rewind, request)
-        run = engine.run(operation, partial(_keep_answer, view, policy), policy=policy, before_rerun=rewind)
+        if policy.lease:
+            run = leased.run(operation, partial(_keep_leased_answer, view, request, policy), policy=policy)
+        else:
+            run = engine.run(
+                operation, partial(_keep_answer, view, policy), policy=policy, before_rerun=rewind
+            )
         return http.mark_replayed(self.replay(request, run.outcome)) if run.replayed else run.value
 
 
@@ -183,7 +195,9 @@ def _keep_value(function: Callable[..., Any], args: Any, kwargs: Any) -> tuple[N
     return None, Outcome.of(function(*args, **kwargs))
 
 
-def _complete(function: Callable[..., Any], args: Any, kwargs: Any, claim: leased.Claim) -> tuple[None, Outcome]:
+def _complete(
+    function: Callable[..., Any], args: Any, kwargs: Any, claim: leased.Claim
+) -> tuple[None, Outcome]:
     value = function(*args, **kwargs, claim=claim)
     return None, claim.outcome or Outcome.of(value)
 
@@ -203,6 +217,16 @@ def _keep_answer(view: Callable[[], Any], policy: Policy) -> tuple[Any, Outcome 
     if hasattr(response, "render") and policy.keeps(response.status_code):
         response = response.render()
     return response, answers.keep(response, policy)
+
+
+def _keep_leased_answer(
+    view: Callable[[], Any], request: HttpRequest, policy: Policy, claim: leased.Claim
+) -> tuple[Any, Outcome | None]:
+    request.idempotency_claim = claim
+    response, outcome = _keep_answer(view, policy)
+    if response.status_code >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        raise leased.Unfinished(response)
+    return response, outcome
 
 
 def _decorate_class(view: Any, decorate: Callable[[Any], Any]) -> Any:

@@ -37,6 +37,13 @@ POLL: Final = timedelta(milliseconds=50)
 """How often a waiting repeat looks."""
 
 
+class Unfinished(Exception):
+    """Leaves a handler with an answer for the client, while the operation stays to be resumed."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
 class Claim:
     """The right to run one leased operation: what its handler is given.
 
@@ -175,6 +182,9 @@ def _run(operation: Operation, handler: Handler, policy: Policy) -> Run:
             claim.complete_with(lambda: outcome)
     except ClaimLost:
         raise  # nothing here is ours any more
+    except Unfinished as unfinished:
+        claim.end(unfinished)
+        return Run(value=unfinished.value, outcome=None, replayed=False)
     except Exception as error:
         claim.end(error)
         raise

@@ -2,15 +2,17 @@
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from http import HTTPStatus
 from typing import Any
 
+from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.utils.datastructures import MultiValueDict
 from rest_framework.exceptions import UnsupportedMediaType
 from rest_framework.request import Request
 from rest_framework.views import set_rollback
 
-from . import answers, bodies, engine, fingerprints, http
+from . import answers, bodies, engine, fingerprints, http, leased
 from .exceptions import IdempotencyError
 from .policies import Policy
 from .values import Outcome
@@ -28,6 +30,14 @@ class IdempotentMixin:
 
     idempotency_policy: Policy | None = Policy()
     """``None`` exempts the view, or with ``@action(idempotency_policy=None)`` one action."""
+
+    idempotency_claim: leased.Claim | None = None
+    """Inside the handler of a policy with a ``lease``: its claim."""
+
+    @classmethod
+    def as_view(cls, *args: Any, **initkwargs: Any) -> Any:
+        view = super().as_view(*args, **initkwargs)
+        return http.exempt(view, initkwargs.get("idempotency_policy", cls.idempotency_policy))
 
     def get_idempotency_policy(self) -> Policy | None:
         """Return this request's policy. Called before the body is read: do not read it here."""
@@ -68,6 +78,12 @@ class IdempotentMixin:
         if lookup in self.kwargs and hasattr(self, "get_object"):
             self.get_object()
 
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        dispatch, policy = super().dispatch, self.idempotency_policy
+        if policy is not None and request.method not in policy.methods:
+            dispatch = http.give_back(dispatch, policy)
+        return dispatch(request, *args, **kwargs)
+
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)  # 401, 403, 406 and 429 end here and touch no key
         policy = self.get_idempotency_policy()
@@ -102,7 +118,12 @@ class IdempotentMixin:
             label=self.get_idempotency_label(key),
         )
         rewind = partial(bodies.rewind, request)
-        run = engine.run(operation, partial(self._work, handler, policy), policy=policy, before_rerun=rewind)
+        if policy.lease:
+            run = leased.run(operation, partial(self._work_leased, handler, policy), policy=policy)
+        else:
+            run = engine.run(
+                operation, partial(self._work, handler, policy), policy=policy, before_rerun=rewind
+            )
         if not run.replayed:
             return run.value
         self.check_idempotency_access()
@@ -114,6 +135,15 @@ class IdempotentMixin:
             return response, None
         response = self._render(response)
         return response, answers.keep(response, policy)
+
+    def _work_leased(
+        self, handler: Handler, policy: Policy, claim: leased.Claim
+    ) -> tuple[Any, Outcome | None]:
+        self.idempotency_claim = claim
+        response, outcome = self._work(handler, policy)
+        if response.status_code >= HTTPStatus.INTERNAL_SERVER_ERROR:
+            raise leased.Unfinished(response)
+        return response, outcome
 
     def _render(self, response: HttpResponseBase) -> HttpResponseBase:
         """Finalize and render inside the transaction, and have ``dispatch`` not do it again."""

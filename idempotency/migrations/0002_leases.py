@@ -4,35 +4,38 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('idempotency', '0001_initial'),
+        ("idempotency", "0001_initial"),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='idempotencyrecord',
-            name='attempts',
-            field=models.PositiveIntegerField(null=True, verbose_name='attempts'),
+            model_name="idempotencyrecord",
+            name="attempts",
+            field=models.PositiveIntegerField(null=True, verbose_name="attempts"),
         ),
         migrations.AddField(
-            model_name='idempotencyrecord',
-            name='leased_until',
-            field=models.DateTimeField(null=True, verbose_name='leased until'),
+            model_name="idempotencyrecord",
+            name="leased_until",
+            field=models.DateTimeField(null=True, verbose_name="leased until"),
         ),
         migrations.AddField(
-            model_name='idempotencyrecord',
-            name='operation_id',
-            field=models.UUIDField(help_text='what provider keys derive from', null=True, verbose_name='operation id'),
+            model_name="idempotencyrecord",
+            name="operation_id",
+            field=models.UUIDField(
+                help_text="what provider keys derive from", null=True, verbose_name="operation id"
+            ),
         ),
         migrations.AddField(
-            model_name='idempotencyrecord',
-            name='steps',
-            field=models.TextField(help_text='what the finished steps returned', null=True, verbose_name='steps'),
+            model_name="idempotencyrecord",
+            name="steps",
+            field=models.TextField(
+                help_text="what the finished steps returned", null=True, verbose_name="steps"
+            ),
         ),
         migrations.AddField(
-            model_name='idempotencyrecord',
-            name='token',
-            field=models.UUIDField(help_text='fences off a late owner', null=True, verbose_name='token'),
+            model_name="idempotencyrecord",
+            name="token",
+            field=models.UUIDField(help_text="fences off a late owner", null=True, verbose_name="token"),
         ),
     ]
