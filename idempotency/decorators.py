@@ -132,7 +132,8 @@ class _Guard:
             label=self.label(request, key),
         )
         rewind = partial(bodies.rewind, request)
-        run = engine.run(operation, partial(_keep_answer, view, policy), policy=policy, before_rerun=rewind)
+        work = partial(_keep_answer, view, policy, request)
+        run = engine.run(operation, work, policy=policy, before_rerun=rewind)
         return http.mark_replayed(self.replay(request, run.outcome)) if run.replayed else run.value
 
 
@@ -179,11 +180,11 @@ def _of_value(run: Run) -> Run:
     return replace(run, value=run.outcome.value if run.outcome else None)
 
 
-def _keep_answer(view: Callable[[], Any], policy: Policy) -> tuple[Any, Outcome | None]:
+def _keep_answer(view: Callable[[], Any], policy: Policy, request: HttpRequest) -> tuple[Any, Outcome | None]:
     response = view()
     if hasattr(response, "render") and policy.keeps(response.status_code):
         response = response.render()
-    return response, answers.keep(response, policy)
+    return response, answers.keep(response, policy, request=request)
 
 
 def _decorate_class(view: Any, decorate: Callable[[Any], Any]) -> Any:

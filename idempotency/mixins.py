@@ -113,7 +113,7 @@ class IdempotentMixin:
         if not policy.keeps(response.status_code):
             return response, None
         response = self._render(response)
-        return response, answers.keep(response, policy)
+        return response, answers.keep(response, policy, request=self.request._request)
 
     def _render(self, response: HttpResponseBase) -> HttpResponseBase:
         """Finalize and render inside the transaction, and have ``dispatch`` not do it again."""

@@ -31,9 +31,7 @@ def purge(*, using: str | None = None, batch_size: int = BATCH, limit: int | Non
     return sum(batches(using=using, batch_size=batch_size, limit=limit))
 
 
-def batches(
-    *, using: str | None = None, batch_size: int = BATCH, limit: int | None = None
-) -> Iterator[int]:
+def batches(*, using: str | None = None, batch_size: int = BATCH, limit: int | None = None) -> Iterator[int]:
     """Delete expired records batch by batch, and yield the size of each.
 
     A record is deleted only while it is completed and expired by the database's clock: one that is taken
@@ -63,10 +61,8 @@ class _Clock(models.Func):
 
     output_field = models.DateTimeField()
 
-    def as_sql(
-        self, compiler: Any, connection: BaseDatabaseWrapper, *args: Any, **kwargs: Any
-    ) -> tuple[str, list[Any]]:
-        return claims._CLAIMS[connection.vendor].clock, []
+    def as_sql(self, compiler: Any, connection: BaseDatabaseWrapper, **context: Any) -> tuple[str, tuple[()]]:  # type: ignore[override]
+        return claims._CLAIMS[connection.vendor].clock, ()
 
 
 def _batches(connection: BaseDatabaseWrapper, size: int, limit: int | None) -> Iterator[int]:
@@ -83,7 +79,7 @@ def _batches(connection: BaseDatabaseWrapper, size: int, limit: int | None) -> I
 
 
 def _read(alias: str, size: int) -> list[UUID]:
-    """Read without locks: on MySQL a locking read by ``expires_at`` would lock gaps that claims insert into."""
+    """Read without locks: on MySQL a locking read by ``expires_at`` locks gaps that claims insert into."""
     return list(expired(using=alias).order_by("expires_at").values_list("pk", flat=True)[:size])
 
 
