@@ -2,10 +2,12 @@
 
 from collections.abc import AsyncIterator, Iterable
 from itertools import chain
+from math import inf
 from typing import Any, Final
 
 from asgiref.sync import async_to_sync
-from django.http import HttpResponse, StreamingHttpResponse
+from django.core.handlers.asgi import ASGIRequest
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 
 from .policies import Policy
@@ -27,17 +29,19 @@ KEPT_HEADERS: Final = frozenset(
 OMITTED: Final = "Idempotent-Replay-Body"
 
 
-def keep(response: HttpResponseBase, policy: Policy) -> Outcome | None:
+def keep(response: HttpResponseBase, policy: Policy, *, request: HttpRequest) -> Outcome | None:
     """Return the outcome to keep of a rendered answer, or ``None`` for one that is not worth it.
 
     A streaming answer is read here, up to the limit: inside the transaction, so that a stream that breaks
-    rolls everything back. What is read is given to the client all the same.
+    rolls everything back. What is read is given to the client all the same. An asynchronous stream that
+    WSGI serves is read to its end, as Django does anyway.
     """
     if not policy.keeps(response.status_code):
         return None
     kept = KEPT_HEADERS | {name.lower() for name in policy.headers}
     headers = tuple((name, value) for name, value in response.items() if name.lower() in kept)
-    return Outcome(status=response.status_code, headers=headers, body=_body(response, policy.body_limit))
+    body = _body(response, policy.body_limit, request)
+    return Outcome(status=response.status_code, headers=headers, body=body)
 
 
 def replay(outcome: Outcome) -> HttpResponse:
@@ -53,13 +57,16 @@ def replay(outcome: Outcome) -> HttpResponse:
     return response
 
 
-def _body(response: HttpResponseBase, limit: Any) -> bytes | None:
-    body = _read(response, limit) if isinstance(response, StreamingHttpResponse) else response.content  # type: ignore[attr-defined]
+def _body(response: HttpResponseBase, limit: Any, request: HttpRequest) -> bytes | None:
+    streams = isinstance(response, StreamingHttpResponse)
+    body = _read(response, limit, request) if streams else response.content  # type: ignore[attr-defined, arg-type]
     return body if len(body) <= limit else None
 
 
-def _read(response: StreamingHttpResponse, limit: int) -> bytes:
+def _read(response: StreamingHttpResponse, limit: float, request: HttpRequest) -> bytes:
     if response.is_async:
+        # under WSGI the generator's event loop ends with this call, and whatever is left of it
+        limit = limit if isinstance(request, ASGIRequest) else inf
         return async_to_sync(_read_async)(response, limit)
     stream = iter(response.streaming_content)
     chunks = _Chunks(limit)
@@ -70,7 +77,7 @@ def _read(response: StreamingHttpResponse, limit: int) -> bytes:
     return b"".join(chunks)
 
 
-async def _read_async(response: StreamingHttpResponse, limit: int) -> bytes:
+async def _read_async(response: StreamingHttpResponse, limit: float) -> bytes:
     stream: AsyncIterator[bytes] = aiter(response.streaming_content)  # type: ignore[arg-type]
     chunks = _Chunks(limit)
     async for chunk in stream:
@@ -81,7 +88,7 @@ async def _read_async(response: StreamingHttpResponse, limit: int) -> bytes:
 
 
 class _Chunks(list[bytes]):
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: float) -> None:
         self.left = limit
 
     def add(self, chunk: bytes) -> bool:

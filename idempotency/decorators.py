@@ -148,11 +148,10 @@ class _Guard:
         )
         rewind = partial(bodies.rewind, request)
         if policy.lease:
-            run = leased.run(operation, partial(_keep_leased_answer, view, request, policy), policy=policy)
+            run = leased.run(operation, partial(_keep_leased_answer, view, policy, request), policy=policy)
         else:
-            run = engine.run(
-                operation, partial(_keep_answer, view, policy), policy=policy, before_rerun=rewind
-            )
+            work = partial(_keep_answer, view, policy, request)
+            run = engine.run(operation, work, policy=policy, before_rerun=rewind)
         return http.mark_replayed(self.replay(request, run.outcome)) if run.replayed else run.value
 
 
@@ -212,18 +211,18 @@ def _of_value(run: Run) -> Run:
     return replace(run, value=run.outcome.value if run.outcome else None)
 
 
-def _keep_answer(view: Callable[[], Any], policy: Policy) -> tuple[Any, Outcome | None]:
+def _keep_answer(view: Callable[[], Any], policy: Policy, request: HttpRequest) -> tuple[Any, Outcome | None]:
     response = view()
     if hasattr(response, "render") and policy.keeps(response.status_code):
         response = response.render()
-    return response, answers.keep(response, policy)
+    return response, answers.keep(response, policy, request=request)
 
 
 def _keep_leased_answer(
-    view: Callable[[], Any], request: HttpRequest, policy: Policy, claim: leased.Claim
+    view: Callable[[], Any], policy: Policy, request: HttpRequest, claim: leased.Claim
 ) -> tuple[Any, Outcome | None]:
     request.idempotency_claim = claim
-    response, outcome = _keep_answer(view, policy)
+    response, outcome = _keep_answer(view, policy, request)
     if response.status_code >= HTTPStatus.INTERNAL_SERVER_ERROR:
         raise leased.Unfinished(response)
     return response, outcome

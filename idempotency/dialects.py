@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final
 
+from django.db import models
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 
@@ -56,6 +57,15 @@ _CONFLICTS: Final = frozenset(
 def dialect(connection: BaseDatabaseWrapper) -> Dialect:
     """Return the dialect of a database."""
     return _DIALECTS[connection.vendor]
+
+
+class Clock(models.Func):
+    """The database's own time, in a query."""
+
+    output_field = models.DateTimeField()
+
+    def as_sql(self, compiler: Any, connection: BaseDatabaseWrapper, **context: Any) -> tuple[str, tuple[()]]:  # type: ignore[override]
+        return dialect(connection).clock, ()
 
 
 def is_conflict(error: BaseException) -> bool:

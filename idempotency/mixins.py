@@ -134,7 +134,7 @@ class IdempotentMixin:
         if not policy.keeps(response.status_code):
             return response, None
         response = self._render(response)
-        return response, answers.keep(response, policy)
+        return response, answers.keep(response, policy, request=self.request._request)
 
     def _work_leased(
         self, handler: Handler, policy: Policy, claim: leased.Claim

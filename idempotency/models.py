@@ -4,8 +4,9 @@ from typing import Self
 
 from django.db import models
 from django.db.models import Q
-from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
+
+from .dialects import Clock
 
 
 class State(models.TextChoices):
@@ -20,15 +21,15 @@ class RecordQuerySet(models.QuerySet["IdempotencyRecord"]):
 
     def live(self) -> Self:
         """Records that still answer repeats."""
-        return self.filter(Q(expires_at=None) | Q(expires_at__gt=timezone.now()))
+        return self.filter(Q(expires_at=None) | Q(expires_at__gt=Clock()))
 
     def unfinished(self) -> Self:
         """Leased operations whose lease has ended without an outcome: somebody should take them over."""
-        return self.filter(state=State.IN_PROGRESS, leased_until__lte=timezone.now())
+        return self.filter(state=State.IN_PROGRESS, leased_until__lte=Clock())
 
     def expired(self) -> Self:
         """Completed records that are as good as none."""
-        return self.filter(state=State.COMPLETED, expires_at__lte=timezone.now())
+        return self.filter(state=State.COMPLETED, expires_at__lte=Clock())
 
 
 class IdempotencyRecord(models.Model):

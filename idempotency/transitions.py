@@ -58,7 +58,7 @@ class TransitionQuerySet(models.QuerySet[_Model]):
     def _sources(self, to: str) -> list[str]:
         if sources := [str(source) for source, targets in self.moves.items() if to in targets]:
             return sources
-        raise ValueError(f"{type(self).__name__}.moves has no move to {to!r}.")
+        raise ValueError(f"{type(self).__name__}.moves has no move to {str(to)!r}.")
 
     def _move(self, sources: list[str], values: dict[str, Any]) -> bool:
         self._for_write = True

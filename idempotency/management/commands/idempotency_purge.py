@@ -3,14 +3,12 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 from django.db import connections
-from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
 
 from idempotency import purging
 
 
 class Command(BaseCommand):
-    help = _(
+    help = (
         "Delete idempotency records whose retention has ended. "
         "Safe at any time: it waits for nobody and nobody waits for it."
     )
@@ -35,7 +33,7 @@ class Command(BaseCommand):
         **options: Any,
     ) -> None:
         if dry_run:
-            self.stdout.write(_expired(purging.expired(using=database).count()))
+            self.stdout.write(f"{_records(purging.expired(using=database).count())} to delete.")
             return
         try:
             batches = purging.batches(using=database, batch_size=batch_size, limit=limit)
@@ -45,7 +43,7 @@ class Command(BaseCommand):
         for deleted in batches:
             total += deleted
             self._show_progress(total)
-        self.stdout.write(self.style.SUCCESS(_deleted(total)))
+        self.stdout.write(self.style.SUCCESS(f"{_records(total)} deleted."))
 
     def _show_progress(self, total: int) -> None:
         if self.stdout.isatty():
@@ -53,11 +51,5 @@ class Command(BaseCommand):
             self.stdout.flush()
 
 
-def _expired(count: int) -> str:
-    text = ngettext("%(count)d record has expired.", "%(count)d records have expired.", count)
-    return text % {"count": count}
-
-
-def _deleted(count: int) -> str:
-    text = ngettext("%(count)d expired record deleted.", "%(count)d expired records deleted.", count)
-    return text % {"count": count}
+def _records(count: int) -> str:
+    return f"{count:,} expired {'record' if count == 1 else 'records'}"

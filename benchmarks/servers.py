@@ -1,0 +1,27 @@
+"""The servers that are measured: those that the environment names, else private ones as in the tests."""
+
+import os
+
+from tests.servers.private import PrivateServer, ServerFailed
+
+
+def provide(kind: type[PrivateServer]) -> str:
+    """Have a server at the variable of its kind, such as ``DATABASE_URL``; return what it is.
+
+    :raises ServerFailed: when there is none, or it does not answer.
+    """
+    if url := os.environ.get(kind.variable):
+        return f"{kind.name} {_version(kind, url)}, given by {kind.variable}"
+    server = kind()
+    server.prepare()
+    server.start()
+    version = server.wait()
+    os.environ[kind.variable] = server.url
+    return f"{kind.name} {version}, private"
+
+
+def _version(kind: type[PrivateServer], url: str) -> str:
+    try:
+        return kind.probe(url)
+    except Exception as error:
+        raise ServerFailed(f"No {kind.name} answers at {kind.variable}: {error}") from error

@@ -1,0 +1,137 @@
+"""``manage.py demo``"""
+
+import fcntl
+import os
+import signal
+import sys
+import tempfile
+from argparse import BooleanOptionalAction
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management import call_command
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import connections
+from django.utils import translation
+from django.utils.translation import gettext as _
+from rich.console import Console
+
+from demo.client import Client
+from demo.data import USERS, offer, token_of
+from demo.report import report
+from demo.scenarios import SKU, Walk
+from demo.server import Server, ServerFailed, free_port, is_free, read_tail
+
+WALK_STOCK = 1000
+
+
+class Command(BaseCommand):
+    """The shop on one's own machine, from nothing."""
+
+    help = "Walks through the scenarios over real HTTP, then serves the shop until it is stopped."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Take where to serve, and whether."""
+        parser.add_argument("--host", default="127.0.0.1", help="the address to serve on")
+        parser.add_argument("--port", type=int, default=8000, help="the port to serve on")
+        parser.add_argument("--serve", action=BooleanOptionalAction, default=True, help="serve after the walk")
+
+    def handle(self, *, host: str, port: int, serve: bool, **options: Any) -> None:
+        """Walk and serve.
+
+        Exits with 1 when a figure of the walk is wrong.
+
+        :raises CommandError: when the server fails.
+        """
+        signal.signal(signal.SIGTERM, signal.default_int_handler)  # stops like Ctrl-C, children first
+        self.console = Console(file=sys.stdout, highlight=False)
+        with translation.override(_language()), _only_demo_here():
+            if serve and not is_free(host, port):
+                raise CommandError(_("Port {port} is taken: name another one, PORT=8001.").format(port=port))
+            try:
+                self._run(Server(host=host, port=port) if serve else None)
+            except KeyboardInterrupt:
+                self.console.print(_("Stopped."))
+            except ServerFailed as error:
+                raise CommandError(str(error)) from error
+
+    def _run(self, server: Server | None) -> None:
+        self._prepare()
+        right = os.environ.get("WALK") == "0" or self._walk()
+        if not right:
+            self.console.print(_("The walk counted something wrong: see ✘ above."), style="bold red")
+        if server:
+            self._serve(server)
+        if not right:
+            sys.exit(1)
+
+    def _prepare(self) -> None:
+        if not _is_given():
+            _remove_embedded()
+        call_command("migrate", verbosity=0)
+        call_command("demo_data", verbosity=0)
+
+    def _walk(self) -> bool:
+        offer(SKU, stock=WALK_STOCK)
+        connections.close_all()
+        with tempfile.TemporaryDirectory() as directory:
+            log = Path(directory) / "server.log"
+            try:
+                with log.open("w") as file, _walk_server(directory, file) as server:
+                    walk = Walk(client=Client(server.url, token_of(USERS[0])), pauses=Path(directory))
+                    return report(walk, self.console)
+            except ServerFailed as error:
+                raise ServerFailed(f"{error}\n{read_tail(log)}") from error
+            finally:
+                connections.close_all()
+
+    def _serve(self, server: Server) -> None:
+        with server:
+            self.console.print(_("The shop serves on {url}/ (stop it with Ctrl-C).").format(url=server.url))
+            server.wait()
+
+
+def _walk_server(pauses: str, log: Any) -> Server:
+    """A server of the walk's own: visitors come when nobody is killed any more."""
+    host = "127.0.0.1"
+    return Server(host=host, port=free_port(host), env={"DEMO_PAUSES": pauses}, log=log)
+
+
+def _is_given() -> bool:
+    return bool(os.environ.get("DATABASE_URL"))
+
+
+def _remove_embedded() -> None:
+    """Begin with a fresh file. A given database is never emptied."""
+    connections.close_all()
+    name = settings.DATABASES["default"]["NAME"]
+    for suffix in ("", "-wal", "-shm"):
+        Path(f"{name}{suffix}").unlink(missing_ok=True)
+
+
+@contextmanager
+def _only_demo_here() -> Iterator[None]:
+    """Refuse to pull the embedded database from under another demo.
+
+    :raises CommandError: while one is running.
+    """
+    if _is_given():
+        yield
+        return
+    with (settings.BASE_DIR / "var" / "demo.lock").open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise CommandError(_("A demo is running here already: stop it first, or set DATABASE_URL.")) from None
+        yield
+
+
+def _language() -> str:
+    """The language of the terminal, by the variables that gettext reads."""
+    for name in ("LANGUAGE", "LC_ALL", "LC_MESSAGES", "LANG"):
+        if value := os.environ.get(name):
+            return "zh-hans" if value.lower().startswith("zh") else "en"
+    return "en"

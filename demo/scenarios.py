@@ -1,0 +1,177 @@
+"""What goes wrong between a client and a shop, and what the shop makes of it.
+
+Each scenario sends real requests, and counts in the database what they did.
+"""
+
+import os
+import signal
+import time
+import uuid
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from pathlib import Path
+from socket import socket
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from idempotency.models import IdempotencyRecord
+from orders import models as orders
+from stock.models import StockItem
+
+from .client import Answer, Client, Order
+
+SKU = "WALK-100"
+"""An article of the walk's own, so that it buys nothing of what visitors find."""
+
+LONG_ENOUGH_TO_HANG_UP = timedelta(seconds=2)
+LONG_ENOUGH_TO_KILL = timedelta(seconds=5)
+
+
+@dataclass(frozen=True)
+class Check:
+    """One figure that was counted, and what it must be."""
+
+    name: str
+    seen: Any
+    expected: Any
+
+    @property
+    def holds(self) -> bool:
+        """Whether it is what it must be."""
+        return self.seen == self.expected
+
+
+@dataclass
+class Step:
+    """One row of the report: what was sent, what came back, what it did."""
+
+    sent: str
+    answered: list[Check] = field(default_factory=list)
+    effects: list[Check] = field(default_factory=list)
+    note: str = ""
+    """Something about the answers that is no figure to be right or wrong."""
+
+
+@dataclass(frozen=True)
+class Walk:
+    """What a scenario works with."""
+
+    client: Client
+    pauses: Path
+    """Where a pausing handler announces its process."""
+
+    def order(self) -> Order:
+        """A new order."""
+        return Order.fresh(sku=SKU)
+
+    @contextmanager
+    def handler_running(self, order: Order, *, pause: timedelta) -> Iterator[tuple[socket, int]]:
+        """Send an order, wait until its handler is at work, yield connection and process, and hang up at the end."""
+        name = uuid.uuid4().hex
+        with self.client.send_and_leave(order, pause=pause, pause_name=name) as connection:
+            yield connection, int(_wait_for(self.pauses / name))
+
+
+def triple_click(walk: Walk) -> Iterator[Step]:
+    """One buyer, three clicks."""
+    order, stock = walk.order(), _on_hand()
+    answers = walk.client.send_at_once([order] * 3)
+    yield _step(_("one order, clicked three times"), answers, 1, _effects(order, stock))
+
+
+def lost_answer(walk: Walk) -> Iterator[Step]:
+    """The tunnel begins before the answer is there."""
+    order, stock = walk.order(), _on_hand()
+    with walk.handler_running(order, pause=LONG_ENOUGH_TO_HANG_UP):
+        yield Step(_("one order; the client hangs up while the handler runs"), note=_("nobody reads the answer"))
+    answer = walk.client.send(order)
+    yield _step(_("the same order again"), [answer], 0, _effects(order, stock))
+
+
+def other_body(walk: Walk) -> Iterator[Step]:
+    """A key that is used for something else."""
+    order, stock = walk.order(), _on_hand()
+    first = walk.client.send(order)
+    yield _step(_("one order"), [first], 1, _effects(order, stock))
+    other = walk.client.send(replace(order, quantity=3))
+    refused = [Check(_("status"), other.status, 422), Check(_("code"), other.code, "idempotency_key_reused")]
+    yield Step(_("three pieces under the same key"), refused, _effects(order, stock))
+
+
+def twenty_at_once(walk: Walk) -> Iterator[Step]:
+    """A retry storm."""
+    order, stock = walk.order(), _on_hand()
+    answers = walk.client.send_at_once([order] * 20)
+    yield _step(_("one order, by 20 clients at once"), answers, 1, _effects(order, stock))
+
+
+def killed_worker(walk: Walk) -> Iterator[Step]:
+    """The machine goes down in the middle of the work."""
+    order, stock = walk.order(), _on_hand()
+    with walk.handler_running(order, pause=LONG_ENOUGH_TO_KILL) as (connection, process):
+        os.kill(process, signal.SIGKILL)
+        answered = [Check(_("bytes of an answer"), _received(connection), 0)]
+    undone = [Check(_("orders"), _orders(order), 0), Check(_("stock taken"), stock - _on_hand(), 0)]
+    yield Step(_("one order; kill -9 of the worker before it commits"), answered, undone)
+    answer = walk.client.send(order)
+    yield _step(_("the same order again"), [answer], 1, _effects(order, stock))
+
+
+SCENARIOS: dict[Any, Callable[[Walk], Iterator[Step]]] = {
+    gettext_lazy("Triple click"): triple_click,
+    gettext_lazy("Lost answer, retried"): lost_answer,
+    gettext_lazy("Same key, another body"): other_body,
+    gettext_lazy("Twenty at once"): twenty_at_once,
+    gettext_lazy("Worker killed, retried"): killed_worker,
+}
+
+
+def _step(sent: str, answers: list[Answer], created: int, effects: list[Check]) -> Step:
+    """Of ``answers``, ``created`` must be a first one and all others a repeat's, of one and the same order."""
+    statuses = Counter(answer.status for answer in answers)
+    answered = [
+        Check(_("201 created"), statuses[201], created),
+        Check(_("200 isDuplicate"), sum(a.status == 200 and a.is_duplicate for a in answers), len(answers) - created),
+        Check(_("order numbers"), len({answer.order_id for answer in answers}), 1),
+    ]
+    told_to_wait = sum(answer.waits for answer in answers)
+    note = _("({count} × 409 first: came again)").format(count=told_to_wait) if told_to_wait else ""
+    return Step(sent, answered, effects, note)
+
+
+def _effects(order: Order, stock_before: int) -> list[Check]:
+    return [
+        Check(_("orders"), _orders(order), 1),
+        Check(_("stock taken"), stock_before - _on_hand(), 1),
+        Check(_("records"), IdempotencyRecord.objects.filter(key=order.key).count(), 1),
+    ]
+
+
+def _orders(order: Order) -> int:
+    return orders.Order.objects.filter(cart_id=order.cart_id).count()
+
+
+def _on_hand() -> int:
+    return StockItem.objects.get(sku=SKU).on_hand
+
+
+def _wait_for(path: Path) -> str:
+    until = time.monotonic() + 20
+    while not path.exists():
+        if time.monotonic() > until:
+            raise TimeoutError(_("The handler did not start."))
+        time.sleep(0.02)
+    return path.read_text()
+
+
+def _received(connection: socket) -> int:
+    """Read until the other side is gone, and count."""
+    try:
+        return len(connection.recv(65536))
+    except ConnectionResetError:
+        return 0

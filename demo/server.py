@@ -1,0 +1,137 @@
+"""gunicorn as a child of the demo."""
+
+import contextlib
+import ctypes
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from datetime import timedelta
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Self
+
+import httpx
+from django.conf import settings
+
+START = timedelta(seconds=30)
+"""How long the first answer may take on a slow machine."""
+
+STOP = timedelta(seconds=10)
+"""How long running requests may take to end."""
+
+WORKERS = 2
+THREADS = 16
+"""Of each worker: twenty clients at once, some of them waiting."""
+
+
+class ServerFailed(Exception):
+    """The server did not start, or ended by itself."""
+
+
+class Server:
+    """The shop on one address, as long as the ``with`` block lasts."""
+
+    def __init__(self, *, host: str, port: int, env: Mapping[str, str] | None = None, log: IO[str] | None = None) -> None:
+        self.host = host
+        self.port = port
+        self.env = dict(env or {})
+        self.log = log
+
+    @property
+    def url(self) -> str:
+        """The address to ask."""
+        host = "127.0.0.1" if self.host in {"0.0.0.0", "::"} else self.host  # noqa: S104
+        return f"http://{host}:{self.port}"
+
+    def __enter__(self) -> Self:
+        """Start, and wait for the first answer of ``/livez``.
+
+        :raises ServerFailed: when there is none.
+        """
+        self.process = subprocess.Popen(
+            self._command(),
+            cwd=settings.BASE_DIR,
+            env={**os.environ, **self.env},
+            stdout=self.log,
+            stderr=self.log,
+            preexec_fn=_end_with_parent if sys.platform == "linux" else None,  # noqa: PLW1509
+        )
+        try:
+            self._wait_until_alive()
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        """Stop."""
+        self.stop()
+
+    def wait(self) -> None:
+        """Return when the server has ended by itself.
+
+        :raises ServerFailed: always.
+        """
+        raise ServerFailed(f"gunicorn ended with code {self.process.wait()}")
+
+    def stop(self) -> None:
+        """Let running requests end, then stop all processes."""
+        self.process.terminate()
+        try:
+            self.process.wait(STOP.total_seconds())
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+    def _command(self) -> list[str]:
+        options = {
+            "bind": f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}",
+            "worker-class": "gthread",
+            "workers": WORKERS,
+            "threads": THREADS,
+            "graceful-timeout": STOP // timedelta(seconds=2),
+            "log-level": "warning",
+        }
+        arguments = [f"--{name}={value}" for name, value in options.items()]
+        return [sys.executable, "-m", "gunicorn", "config.wsgi", "--preload", "--no-control-socket", *arguments]
+
+    def _wait_until_alive(self) -> None:
+        until = time.monotonic() + START.total_seconds()
+        while time.monotonic() < until:
+            if (code := self.process.poll()) is not None:
+                raise ServerFailed(f"gunicorn ended with code {code}")
+            with contextlib.suppress(httpx.TransportError):
+                if httpx.get(f"{self.url}/livez", trust_env=False).is_success:
+                    return
+            time.sleep(0.05)
+        raise ServerFailed(f"no answer within {START.total_seconds():.0f} s")
+
+
+def free_port(host: str) -> int:
+    """Return a port that nobody listens on."""
+    with socket.create_server((host, 0)) as server:
+        return server.getsockname()[1]
+
+
+def is_free(host: str, port: int) -> bool:
+    """Tell whether a server can listen there."""
+    try:
+        socket.create_server((host, port)).close()
+    except OSError:
+        return False
+    return True
+
+
+def read_tail(path: Path, *, lines: int = 20) -> str:
+    """Return the end of a log."""
+    return "\n".join(path.read_text(errors="replace").splitlines()[-lines:])
+
+
+def _end_with_parent() -> None:
+    """Have Linux end the server when the demo is killed and cannot do so."""
+    PR_SET_PDEATHSIG = 1
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)

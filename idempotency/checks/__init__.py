@@ -1,0 +1,6 @@
+"""What goes wrong silently, said aloud by ``manage.py check``, each with an id and a hint.
+
+``check --database default`` asks the database server too.
+"""
+
+from . import databases, settings, views  # noqa: F401  they register themselves

@@ -1,0 +1,1 @@
+"""What the sample apps have in common; it knows none of them."""
