@@ -16,21 +16,50 @@ from rest_framework.exceptions import ErrorDetail, ValidationError
 from rest_framework.views import exception_handler as rest_exception_handler
 from rest_framework.views import set_rollback
 
-from idempotency import dialects, conf, http
+from idempotency import conf, dialects, http
 from idempotency.exceptions import IdempotencyError, OperationInProgress
 from idempotency.transitions import InvalidTransition
 from orders.exceptions import OrderNumberReused
+from payments import exceptions as payments
 from stock.exceptions import InsufficientStock
+
+WRONG_STATUS = gettext_lazy("The order's status does not allow this any more")
 
 REFUSALS = {
     InsufficientStock: (
         HTTPStatus.CONFLICT,
         gettext_lazy("Insufficient stock, please choose another article"),
     ),
-    InvalidTransition: (HTTPStatus.CONFLICT, gettext_lazy("The order's status does not allow this any more")),
+    InvalidTransition: (HTTPStatus.CONFLICT, WRONG_STATUS),
     OrderNumberReused: (
         HTTPStatus.UNPROCESSABLE_ENTITY,
         gettext_lazy("This order number belongs to an order with other lines or another currency"),
+    ),
+    payments.PaymentDeclined: (
+        HTTPStatus.PAYMENT_REQUIRED,
+        gettext_lazy("The payment was declined, please try again or choose another method"),
+    ),
+    payments.ProviderUnreachable: (
+        HTTPStatus.SERVICE_UNAVAILABLE,
+        gettext_lazy("The payment provider cannot be reached, please try again later; nothing was charged"),
+    ),
+    payments.NothingCharged: (
+        HTTPStatus.CONFLICT,
+        gettext_lazy("Nothing was charged, please try again"),
+    ),
+    payments.NotPayable: (HTTPStatus.CONFLICT, WRONG_STATUS),
+    payments.RefundNotPossible: (HTTPStatus.CONFLICT, WRONG_STATUS),
+    payments.RefundExceedsPayment: (
+        HTTPStatus.CONFLICT,
+        gettext_lazy("The refund is more than what is left of the payment"),
+    ),
+    payments.RefundDeclined: (
+        HTTPStatus.CONFLICT,
+        gettext_lazy("The payment provider refused the refund; nothing was given back"),
+    ),
+    payments.RefundMismatch: (
+        HTTPStatus.UNPROCESSABLE_ENTITY,
+        gettext_lazy("This refund number belongs to a refund of another amount"),
     ),
 }
 
@@ -75,7 +104,10 @@ def problem(*, status: int, code: str, detail: str, **members: Any) -> JsonRespo
 def _refusal(error: Any) -> HttpResponse:
     status, detail = REFUSALS[type(error)]
     members = {"orderId": error.order_no} if isinstance(error, OrderNumberReused) else {}
-    return problem(status=status, code=error.code, detail=str(detail), **members)
+    answer = problem(status=status, code=error.code, detail=str(detail), **members)
+    if status == HTTPStatus.SERVICE_UNAVAILABLE:
+        answer["Retry-After"] = "5"
+    return answer
 
 
 def _described(error: Exception, response: HttpResponse) -> HttpResponse:

@@ -8,9 +8,19 @@
 ``ATOMIC_REQUESTS``  off; whether each request is one transaction
 ``REDIS_URL``        the cache; by default each process has its own memory
 ``THROTTLE_RATE``    requests of one user, ``3000/minute``; empty for no limit. Without Redis each process counts alone
+``PAYMENTS_LEASE``   seconds that a payment holds its order unattended, 30; longer than the provider's timeouts
+``PAYMENTS_CONNECT_TIMEOUT``  seconds until a provider is unreachable, 2
+``PAYMENTS_READ_TIMEOUT``     seconds until a provider is silent, 10
+``PAYMENTS_CALLBACK_TOLERANCE``  seconds that a callback's time stamp may be away, 300
+``STRIPE_WEBHOOK_SECRETS``, ``STRIPE_LIVEMODE``  comma-separated: two while one is rotated; live unless ``DEBUG`` is on
+``ALIPAY_PUBLIC_KEYS``, ``ALIPAY_APP_ID``, ``ALIPAY_SELLER_ID``  Alipay's keys, comma-separated, and who we are there
+``WECHAT_PLATFORM_KEYS``  ``serial=key,…``: the platform's public keys (or certificates) by serial
+``WECHAT_API_KEYS``, ``WECHAT_MCHID``, ``WECHAT_APPID``  our APIv3 keys of 32 characters, and who we are there
+``SANDBOX_URL``      where the sandbox provider is, ``http://127.0.0.1:8001``
 ``DEMO_PAUSES``      set by the demo for its own server, see ``shop/pauses.py``
 """
 
+from datetime import timedelta
 from pathlib import Path
 
 import environ
@@ -46,6 +56,7 @@ INSTALLED_APPS = [
     "idempotency",
     "stock",
     "orders",
+    "payments",
     "demo",
 ]
 
@@ -90,6 +101,33 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"django.contrib.auth.password_validation.{name}"}
     for name in ("MinimumLengthValidator", "CommonPasswordValidator", "NumericPasswordValidator")
 ]
+
+SANDBOX_URL = env.str("SANDBOX_URL", default="http://127.0.0.1:8001")
+PAYMENTS_LEASE = timedelta(seconds=env.float("PAYMENTS_LEASE", default=30))
+PAYMENTS_CONNECT_TIMEOUT = timedelta(seconds=env.float("PAYMENTS_CONNECT_TIMEOUT", default=2))
+PAYMENTS_READ_TIMEOUT = timedelta(seconds=env.float("PAYMENTS_READ_TIMEOUT", default=10))
+PAYMENTS_METHODS = {"alipay": "alipay", "wechat": "wechat", "card": "stripe", "stripe": "stripe"}
+PAYMENTS_PROVIDERS = {
+    name: f"payments.providers.sandbox.{name}" for name in ("alipay", "wechat", "stripe")
+}
+PAYMENTS_CALLBACK_TOLERANCE = timedelta(seconds=env.float("PAYMENTS_CALLBACK_TOLERANCE", default=300))
+PAYMENTS_CALLBACKS = {  # without a secret or key every callback is refused
+    "alipay": {
+        "public_keys": env.list("ALIPAY_PUBLIC_KEYS", default=[]),
+        "app_id": env.str("ALIPAY_APP_ID", default=""),
+        "seller_id": env.str("ALIPAY_SELLER_ID", default=""),
+    },
+    "stripe": {
+        "secrets": env.list("STRIPE_WEBHOOK_SECRETS", default=[]),
+        "livemode": env.bool("STRIPE_LIVEMODE", default=not DEBUG),
+    },
+    "wechat": {
+        "platform_keys": env.dict("WECHAT_PLATFORM_KEYS", default={}),
+        "api_keys": env.list("WECHAT_API_KEYS", default=[]),
+        "mchid": env.str("WECHAT_MCHID", default=""),
+        "appid": env.str("WECHAT_APPID", default=""),
+    },
+}
 
 USE_TZ = True
 TIME_ZONE = "Asia/Shanghai"

@@ -18,6 +18,8 @@ urlpatterns = [
     path("admin/", admin.site.urls),
     path("i18n/", include("django.conf.urls.i18n")),
     path("api/", include("orders.urls")),
+    path("api/", include("payments.urls")),
+    path("api/", include("payments.callbacks.urls")),
     path("api/", include("stock.urls")),
     # Also where DEBUG has a page of its own for unknown addresses.
     re_path("^api(?:/|$)", csrf_exempt(problems.page_not_found)),

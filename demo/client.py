@@ -4,12 +4,12 @@ import json
 import socket
 import time
 import uuid
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import timedelta
 from threading import Barrier
-from typing import Any
+from typing import Any, Self
 from urllib.parse import urlsplit
 
 import httpx
@@ -49,6 +49,7 @@ class Answer:
     status: int
     order_id: str | None
     is_duplicate: bool
+    pay_status: str | None
     code: str | None
     waits: int
     """How often the client was told to come again."""
@@ -62,13 +63,35 @@ class Client:
         self.headers = {"Authorization": f"Token {token}", "Content-Type": "application/json"}
         self.http = httpx.Client(base_url=url, headers=self.headers, timeout=30, trust_env=False)
 
+    def __enter__(self) -> Self:
+        """Use it in a ``with`` block."""
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Close the connections, on which the server would wait."""
+        self.http.close()
+
     def send(self, order: Order) -> Answer:
-        """Send an order until there is an answer to it: again after ``Retry-After``, or at once where nobody was there."""
+        """Send an order until it is answered."""
+        return self._insist(lambda: self._attempt(order))
+
+    def pay(self, order_id: str, method: str = "alipay", *, pause_name: str = "") -> Answer:
+        """Pay an order once, and return what came back; the worker announces itself under ``pause_name``."""
+        return _answer(self._pay(order_id, method, pause_name), 0)
+
+    def insist_on_paying(self, order_id: str, method: str = "alipay") -> Answer:
+        """Pay an order until it is answered."""
+        return self._insist(lambda: self._pay(order_id, method, ""))
+
+    def _insist(self, attempt: Callable[[], httpx.Response | None]) -> Answer:
+        """Send again after ``Retry-After``, or at once where nobody was there."""
         until = time.monotonic() + PATIENCE.total_seconds()
         waits = 0
         while True:
-            response = self._attempt(order)
-            if time.monotonic() > until or (response is not None and response.status_code != httpx.codes.CONFLICT):
+            response = attempt()
+            if time.monotonic() > until or (
+                response is not None and response.status_code != httpx.codes.CONFLICT
+            ):
                 return _answer(response, waits)
             waits += response is not None
             time.sleep(float(response.headers.get("Retry-After", 1)) if response is not None else 0.05)
@@ -101,8 +124,15 @@ class Client:
         return connection
 
     def _attempt(self, order: Order) -> httpx.Response | None:
+        return self._post("/api/orders", content=order.body, headers={"Idempotency-Key": order.key})
+
+    def _pay(self, order_id: str, method: str, pause_name: str) -> httpx.Response | None:
+        headers = {PAUSE_HEADER: "0", NAME_HEADER: pause_name} if pause_name else {}
+        return self._post(f"/api/orders/{order_id}/pay", json={"method": method}, headers=headers)
+
+    def _post(self, path: str, **content: Any) -> httpx.Response | None:
         try:
-            return self.http.post("/api/orders", content=order.body, headers={"Idempotency-Key": order.key})
+            return self.http.post(path, **content)
         except httpx.TransportError:
             return None
 
@@ -114,6 +144,7 @@ def _answer(response: httpx.Response | None, waits: int) -> Answer:
         status=0 if response is None else response.status_code,
         order_id=data.get("orderId"),
         is_duplicate=data.get("isDuplicate", False),
+        pay_status=data.get("payStatus"),
         code=body["code"] if isinstance(body.get("code"), str) else None,
         waits=waits,
     )

@@ -9,6 +9,7 @@ import time
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -21,14 +22,16 @@ from django.utils.translation import gettext_lazy
 
 from idempotency.models import IdempotencyRecord
 from orders import models as orders
+from payments.models import Payment, PaymentStatus
 from stock.models import StockItem
 
 from .client import Answer, Client, Order
+from .server import SandboxServer, ServerFailed
 
 SKU = "WALK-100"
 """An article of the walk's own, so that it buys nothing of what visitors find."""
 
-LONG_ENOUGH_TO_HANG_UP = timedelta(seconds=2)
+LONG_ENOUGH_TO_HANG_UP = timedelta(seconds=1)
 LONG_ENOUGH_TO_KILL = timedelta(seconds=5)
 
 
@@ -65,13 +68,29 @@ class Walk:
     pauses: Path
     """Where a pausing handler announces its process."""
 
+    sandbox: SandboxServer
+
     def order(self) -> Order:
         """A new order."""
         return Order.fresh(sku=SKU)
 
+    def ordered(self) -> str:
+        """A new order that is made already; its number."""
+        order_id = self.client.send(self.order()).order_id
+        if order_id is None:
+            raise ServerFailed(_("There is no order to pay."))
+        return order_id
+
+    @contextmanager
+    def without_notices(self) -> Iterator[None]:
+        """Have the provider tell nobody of its charges, so that only a retry can find them."""
+        self.sandbox.send("POST", "/plan", json={"copies": [0]})
+        yield
+        self.sandbox.send("POST", "/plan", json={"copies": [1]})
+
     @contextmanager
     def handler_running(self, order: Order, *, pause: timedelta) -> Iterator[tuple[socket, int]]:
-        """Send an order, wait until its handler is at work, yield connection and process, and hang up at the end."""
+        """Send an order, wait for its handler, yield connection and process; hang up at the end."""
         name = uuid.uuid4().hex
         with self.client.send_and_leave(order, pause=pause, pause_name=name) as connection:
             yield connection, int(_wait_for(self.pauses / name))
@@ -88,7 +107,9 @@ def lost_answer(walk: Walk) -> Iterator[Step]:
     """The tunnel begins before the answer is there."""
     order, stock = walk.order(), _on_hand()
     with walk.handler_running(order, pause=LONG_ENOUGH_TO_HANG_UP):
-        yield Step(_("one order; the client hangs up while the handler runs"), note=_("nobody reads the answer"))
+        yield Step(
+            _("one order; the client hangs up while the handler runs"), note=_("nobody reads the answer")
+        )
     answer = walk.client.send(order)
     yield _step(_("the same order again"), [answer], 0, _effects(order, stock))
 
@@ -122,21 +143,74 @@ def killed_worker(walk: Walk) -> Iterator[Step]:
     yield _step(_("the same order again"), [answer], 1, _effects(order, stock))
 
 
-SCENARIOS: dict[Any, Callable[[Walk], Iterator[Step]]] = {
-    gettext_lazy("Triple click"): triple_click,
-    gettext_lazy("Lost answer, retried"): lost_answer,
-    gettext_lazy("Same key, another body"): other_body,
-    gettext_lazy("Twenty at once"): twenty_at_once,
-    gettext_lazy("Worker killed, retried"): killed_worker,
-}
+def pay_three_times(walk: Walk) -> Iterator[Step]:
+    """One buyer, three clicks on "pay"."""
+    order_id = walk.ordered()
+    with ThreadPoolExecutor(3) as pool:
+        answers = list(pool.map(walk.client.insist_on_paying, [order_id] * 3))
+    answered = [
+        Check(_("200 paid"), sum(answer.pay_status == "paid" for answer in answers), 3),
+        Check(_("200 isDuplicate"), sum(answer.is_duplicate for answer in answers), 2),
+    ]
+    yield Step(_("one payment, clicked three times"), answered, _paid_once(walk, order_id))
+
+
+def silent_provider(walk: Walk) -> Iterator[Step]:
+    """The provider takes the money and says nothing."""
+    order_id = walk.ordered()
+    walk.sandbox.rule("silent_after", order=order_id)
+    with walk.without_notices():
+        unknown = walk.client.pay(order_id)
+    answered = [Check(_("status"), unknown.status, 202), Check("payStatus", unknown.pay_status, "unknown")]
+    charges = [Check(_("charges at the provider"), len(walk.sandbox.charges(order_id)), 1)]
+    yield Step(_("one payment; the provider charges and does not answer"), answered, charges)
+    paid = walk.client.insist_on_paying(order_id, "wechat")
+    answered = [Check(_("status"), paid.status, 200), Check("payStatus", paid.pay_status, "paid")]
+    yield Step(_("the same payment again, by another method"), answered, _paid_once(walk, order_id))
+
+
+def killed_after_charge(walk: Walk) -> Iterator[Step]:
+    """The machine goes down when the money has moved and nothing is written yet."""
+    order_id, name = walk.ordered(), uuid.uuid4().hex
+    walk.sandbox.rule("silent_after", order=order_id, seconds=LONG_ENOUGH_TO_KILL.total_seconds())
+    with walk.without_notices(), ThreadPoolExecutor(1) as pool:
+        lost = pool.submit(walk.client.pay, order_id, pause_name=name)
+        process = int(_wait_for(walk.pauses / name))
+        _wait_until(lambda: walk.sandbox.charges(order_id))
+        os.kill(process, signal.SIGKILL)
+        answered = [Check(_("answers"), int(lost.result().status != 0), 0)]
+    charges = [Check(_("charges at the provider"), len(walk.sandbox.charges(order_id)), 1)]
+    yield Step(_("one payment; kill -9 of the worker after the charge"), answered, charges)
+    paid = walk.client.insist_on_paying(order_id)
+    answered = [Check(_("status"), paid.status, 200), Check("payStatus", paid.pay_status, "paid")]
+    note = _("({count} × 409 first: came again)").format(count=paid.waits) if paid.waits else ""
+    yield Step(_("the same payment again"), answered, _paid_once(walk, order_id), note)
+
+
+Scenario = Callable[[Walk], Iterator[Step]]
+
+SCENARIOS: tuple[tuple[Any, Scenario], ...] = (
+    (gettext_lazy("Triple click"), triple_click),
+    (gettext_lazy("Lost answer, retried"), lost_answer),
+    (gettext_lazy("Same key, another body"), other_body),
+    (gettext_lazy("Twenty at once"), twenty_at_once),
+    (gettext_lazy("Worker killed, retried"), killed_worker),
+    (gettext_lazy("Paid three times"), pay_three_times),
+    (gettext_lazy("Charged without an answer, retried"), silent_provider),
+    (gettext_lazy("Worker killed after the charge, retried"), killed_after_charge),
+)
 
 
 def _step(sent: str, answers: list[Answer], created: int, effects: list[Check]) -> Step:
-    """Of ``answers``, ``created`` must be a first one and all others a repeat's, of one and the same order."""
+    """Of the answers, ``created`` must be a first one and all others repeats, of one and the same order."""
     statuses = Counter(answer.status for answer in answers)
     answered = [
         Check(_("201 created"), statuses[201], created),
-        Check(_("200 isDuplicate"), sum(a.status == 200 and a.is_duplicate for a in answers), len(answers) - created),
+        Check(
+            _("200 isDuplicate"),
+            sum(a.status == 200 and a.is_duplicate for a in answers),
+            len(answers) - created,
+        ),
         Check(_("order numbers"), len({answer.order_id for answer in answers}), 1),
     ]
     told_to_wait = sum(answer.waits for answer in answers)
@@ -152,6 +226,15 @@ def _effects(order: Order, stock_before: int) -> list[Check]:
     ]
 
 
+def _paid_once(walk: Walk, order_id: str) -> list[Check]:
+    paid = Payment.objects.filter(order__order_no=order_id, status=PaymentStatus.SUCCEEDED)
+    return [
+        Check(_("charges at the provider"), len(walk.sandbox.charges(order_id)), 1),
+        Check(_("payments"), paid.count(), 1),
+        Check(_("order"), orders.Order.objects.get(order_no=order_id).status, "PAID"),
+    ]
+
+
 def _orders(order: Order) -> int:
     return orders.Order.objects.filter(cart_id=order.cart_id).count()
 
@@ -161,12 +244,16 @@ def _on_hand() -> int:
 
 
 def _wait_for(path: Path) -> str:
-    until = time.monotonic() + 20
-    while not path.exists():
-        if time.monotonic() > until:
-            raise TimeoutError(_("The handler did not start."))
-        time.sleep(0.02)
+    _wait_until(path.exists)
     return path.read_text()
+
+
+def _wait_until(happened: Callable[[], Any]) -> None:
+    until = time.monotonic() + 20
+    while not happened():
+        if time.monotonic() > until:
+            raise ServerFailed(_("The handler did not start."))
+        time.sleep(0.02)
 
 
 def _received(connection: socket) -> int:

@@ -1,10 +1,10 @@
 """Articles, orders and their lines."""
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from django.conf import settings
 from django.db import IntegrityError, models, transaction
-from django.db.models import Q
+from django.db.models import F, Q
 from django.utils.translation import gettext_lazy as _
 
 from idempotency import conf
@@ -41,6 +41,11 @@ class Status(models.TextChoices):
     REFUNDED = "REFUNDED", _("refunded")
 
 
+REFUNDABLE: Final = (Status.PAID, Status.SHIPPED)
+PAID_ONCE: Final = (*REFUNDABLE, Status.REFUNDED)
+"""Paid, whatever happened since."""
+
+
 class OrderQuerySet(TransitionQuerySet["Order"]):
     """Orders, and the moves that their status may make."""
 
@@ -66,6 +71,20 @@ class OrderQuerySet(TransitionQuerySet["Order"]):
                 return rival, False
             raise OperationInProgress(conf.get("RETRY_AFTER")) from error
 
+    def locked(self) -> "Order":
+        """Return the one order of this QuerySet as it is now, and keep rivals out until the transaction ends."""
+        return self.select_for_update().get()
+
+    def reserve_refund(self, *, amount_minor: int) -> bool:
+        """Set ``amount_minor`` of a paid order aside to be given back; ``False`` when less than that is left."""
+        left = self.filter(status__in=REFUNDABLE, amount_minor__gte=F("refunded_minor") + amount_minor)
+        # The WHERE clause decides: two refunds at once never give back more than came in.
+        return bool(left.update(refunded_minor=F("refunded_minor") + amount_minor))
+
+    def release_refund(self, *, amount_minor: int) -> None:
+        """Undo a reservation: the money stays here."""
+        self.update(refunded_minor=F("refunded_minor") - amount_minor)
+
 
 class Order(models.Model):
     """What one user bought. Its status changes only by ``transition()``."""
@@ -77,7 +96,12 @@ class Order(models.Model):
     status = models.CharField(_("status"), max_length=9, choices=Status.choices, default=Status.PENDING)
     currency = models.CharField(_("currency"), max_length=3)
     amount_minor = models.PositiveBigIntegerField(_("amount in minor units"))
+    refunded_minor = models.PositiveBigIntegerField(
+        _("given back"), default=0, help_text=_("in minor units, with what is about to be given back")
+    )
     created_at = models.DateTimeField(_("created at"))
+    paid_at = models.DateTimeField(_("paid at"), null=True, blank=True)
+    shipped_at = models.DateTimeField(_("shipped at"), null=True, blank=True)
     cancelled_at = models.DateTimeField(_("cancelled at"), null=True, blank=True)
 
     objects = OrderQuerySet.as_manager()
@@ -88,6 +112,9 @@ class Order(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["user", "client_order_no"], name="orders_client_order_no_once"),
             models.CheckConstraint(condition=Q(status__in=Status.values), name="orders_status_known"),
+            models.CheckConstraint(
+                condition=Q(refunded_minor__lte=F("amount_minor")), name="orders_refunds_within_payment"
+            ),
         ]
 
     def __str__(self) -> str:
@@ -97,6 +124,11 @@ class Order(models.Model):
     def amount(self) -> str:
         """The amount as a decimal string."""
         return decimal_string(amount_minor=self.amount_minor, currency=self.currency)
+
+    @property
+    def is_paid(self) -> bool:
+        """Whether it was paid once, whatever happened since."""
+        return self.status in PAID_ONCE
 
     @property
     def reference(self) -> str:

@@ -1,10 +1,11 @@
-"""Create an order once, cancel it once."""
+"""Create an order once, cancel it once, ship it once."""
 
 from collections.abc import Mapping
 from datetime import datetime
 
 from django.db import transaction
 
+from idempotency.transitions import InvalidTransition
 from stock.models import StockItem
 
 from .exceptions import CurrencyMismatch, OrderNumberReused, UnknownSku
@@ -65,6 +66,20 @@ def cancel_order(*, order: Order, now: datetime) -> bool:
     if moved:
         StockItem.objects.restore_all(reference=order.reference)
     return moved
+
+
+@transaction.atomic
+def ship_order(*, order: Order, now: datetime) -> bool:
+    """Ship a paid order.
+
+    :returns: ``True`` when this call shipped it, ``False`` when it was shipped before.
+    :raises InvalidTransition: when it is not paid, or all of its money goes back.
+    """
+    row = Order.objects.filter(pk=order.pk)
+    present = row.locked()
+    if present.status == Status.PAID and present.refunded_minor == present.amount_minor:
+        raise InvalidTransition(Status.PAID, Status.SHIPPED)
+    return row.transition(to=Status.SHIPPED, shipped_at=now)
 
 
 def _known(user_id: int, client_order_no: str | None) -> Order | None:

@@ -74,6 +74,17 @@ class OrderViewSet(IdempotentMixin, viewsets.GenericViewSet):
         answer = envelope if cancelled else duplicate
         return answer(data=order_data(order), message=_("Order cancelled"))
 
+    @action(detail=True, methods=["post"], idempotency_policy=None)
+    def ship(self, request: Request, order_no: str) -> Response:
+        """Ship a paid order, once. For staff."""
+        order = self.get_object()
+        if not request.user.is_staff:
+            self.permission_denied(request)
+        shipped = services.ship_order(order=order, now=timezone.now())
+        order.refresh_from_db()
+        answer = envelope if shipped else duplicate
+        return answer(data=order_data(order), message=_("Order shipped"))
+
     def get_idempotency_label(self, key: str) -> str:
         """Show the key to people as ``{userId}_{cartId}_{uuid}``."""
         cart_id = self.request.data.get("cart_id", "") if isinstance(self.request.data, dict) else ""

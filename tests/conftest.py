@@ -6,6 +6,7 @@ import pytest
 from django.conf import settings
 
 from tests.processes import Templates, WebServer
+from tests.sandboxes import SandboxProcess
 
 VENDORS = ("postgresql", "mariadb", "sqlite")
 
@@ -62,3 +63,17 @@ def serve(templates: Templates, tmp_path: Path) -> Iterator[Callable[..., WebSer
             return server
 
         yield serve
+
+
+@pytest.fixture(scope="session")
+def sandbox_process() -> Iterator[SandboxProcess]:
+    with SandboxProcess() as sandbox:
+        yield sandbox
+
+
+@pytest.fixture
+def sandbox(sandbox_process: SandboxProcess) -> Iterator[SandboxProcess]:
+    """The sandbox provider, on its best behaviour; what it charged before stays."""
+    sandbox_process.clear()
+    yield sandbox_process
+    sandbox_process.clear()

@@ -23,7 +23,7 @@ from demo.client import Client
 from demo.data import USERS, offer, token_of
 from demo.report import report
 from demo.scenarios import SKU, Walk
-from demo.server import Server, ServerFailed, free_port, is_free, read_tail
+from demo.server import SandboxServer, Server, ServerFailed, free_port, is_free, read_tail
 
 WALK_STOCK = 1000
 
@@ -37,7 +37,9 @@ class Command(BaseCommand):
         """Take where to serve, and whether."""
         parser.add_argument("--host", default="127.0.0.1", help="the address to serve on")
         parser.add_argument("--port", type=int, default=8000, help="the port to serve on")
-        parser.add_argument("--serve", action=BooleanOptionalAction, default=True, help="serve after the walk")
+        parser.add_argument(
+            "--serve", action=BooleanOptionalAction, default=True, help="serve after the walk"
+        )
 
     def handle(self, *, host: str, port: int, serve: bool, **options: Any) -> None:
         """Walk and serve.
@@ -49,22 +51,23 @@ class Command(BaseCommand):
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # stops like Ctrl-C, children first
         self.console = Console(file=sys.stdout, highlight=False)
         with translation.override(_language()), _only_demo_here():
-            if serve and not is_free(host, port):
-                raise CommandError(_("Port {port} is taken: name another one, PORT=8001.").format(port=port))
+            for wanted in (port, port + 1) if serve else ():
+                _check_is_free(host, wanted)
             try:
-                self._run(Server(host=host, port=port) if serve else None)
+                self._run(host, port if serve else None)
             except KeyboardInterrupt:
                 self.console.print(_("Stopped."))
             except ServerFailed as error:
                 raise CommandError(str(error)) from error
 
-    def _run(self, server: Server | None) -> None:
+    def _run(self, host: str, port: int | None) -> None:
         self._prepare()
-        right = os.environ.get("WALK") == "0" or self._walk()
-        if not right:
-            self.console.print(_("The walk counted something wrong: see ✘ above."), style="bold red")
-        if server:
-            self._serve(server)
+        with tempfile.TemporaryDirectory() as directory, _sandbox(host, port, Path(directory)) as sandbox:
+            right = os.environ.get("WALK") == "0" or self._walk(sandbox)
+            if not right:
+                self.console.print(_("The walk counted something wrong: see ✘ above."), style="bold red")
+            if port is not None:
+                self._serve(Server(host=host, port=port, env=sandbox.for_shop), sandbox)
         if not right:
             sys.exit(1)
 
@@ -74,30 +77,54 @@ class Command(BaseCommand):
         call_command("migrate", verbosity=0)
         call_command("demo_data", verbosity=0)
 
-    def _walk(self) -> bool:
+    def _walk(self, sandbox: SandboxServer) -> bool:
         offer(SKU, stock=WALK_STOCK)
         connections.close_all()
         with tempfile.TemporaryDirectory() as directory:
             log = Path(directory) / "server.log"
             try:
-                with log.open("w") as file, _walk_server(directory, file) as server:
-                    walk = Walk(client=Client(server.url, token_of(USERS[0])), pauses=Path(directory))
+                with (
+                    log.open("w") as file,
+                    _walk_server(directory, sandbox, file) as server,
+                    Client(server.url, token_of(USERS[0])) as client,
+                ):
+                    sandbox.notify(server)
+                    walk = Walk(client=client, pauses=Path(directory), sandbox=sandbox)
                     return report(walk, self.console)
             except ServerFailed as error:
                 raise ServerFailed(f"{error}\n{read_tail(log)}") from error
             finally:
                 connections.close_all()
 
-    def _serve(self, server: Server) -> None:
+    def _serve(self, server: Server, sandbox: SandboxServer) -> None:
         with server:
+            sandbox.notify(server)
+            charges = f"{sandbox.url}/charges"
+            self.console.print(
+                _("The sandbox providers list what they charged on {url}.").format(url=charges)
+            )
             self.console.print(_("The shop serves on {url}/ (stop it with Ctrl-C).").format(url=server.url))
             server.wait()
 
 
-def _walk_server(pauses: str, log: Any) -> Server:
+def _walk_server(pauses: str, sandbox: SandboxServer, log: Any) -> Server:
     """A server of the walk's own: visitors come when nobody is killed any more."""
     host = "127.0.0.1"
-    return Server(host=host, port=free_port(host), env={"DEMO_PAUSES": pauses}, log=log)
+    impatient = {"PAYMENTS_LEASE": "4", "PAYMENTS_READ_TIMEOUT": "2"}
+    env = {"DEMO_PAUSES": pauses, **impatient, **sandbox.for_shop}
+    return Server(host=host, port=free_port(host), env=env, log=log)
+
+
+def _sandbox(host: str, port: int | None, directory: Path) -> SandboxServer:
+    """The providers on the next port, beside the shop."""
+    where = free_port(host) if port is None else port + 1
+    return SandboxServer(host=host, port=where, directory=directory)
+
+
+def _check_is_free(host: str, port: int) -> None:
+    """:raises CommandError: when somebody serves there."""
+    if not is_free(host, port):
+        raise CommandError(_("Port {port} is taken: name another one, PORT=8001.").format(port=port))
 
 
 def _is_given() -> bool:
@@ -125,7 +152,9 @@ def _only_demo_here() -> Iterator[None]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise CommandError(_("A demo is running here already: stop it first, or set DATABASE_URL.")) from None
+            raise CommandError(
+                _("A demo is running here already: stop it first, or set DATABASE_URL.")
+            ) from None
         yield
 
 

@@ -1,0 +1,10 @@
+from django.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
+
+
+class PaymentsConfig(AppConfig):
+    """Money that comes in for an order, and money that goes back."""
+
+    name = "payments"
+    verbose_name = _("Payments")
+    default_auto_field = "django.db.models.BigAutoField"

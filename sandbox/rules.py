@@ -1,0 +1,82 @@
+"""How the next calls shall go wrong.
+
+A rule is a JSON object:
+
+``mode``      what happens, see :data:`MODES`
+``call``      ``charge`` (by default), ``find``, ``close`` or ``refund``
+``order``     only for this order number
+``provider``  only for this provider
+``times``     for so many calls, 1 by default; 0 for all
+``chance``    for a share of the calls, 1.0 by default
+``seconds``   how long ``slow`` takes, and how long a silence lasts before the connection is cut, 0 by default
+"""
+
+import random
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import Any, Final
+
+MODES: Final = frozenset(
+    {
+        "decline",  # a definite no
+        "slow",  # done, after so many seconds
+        "silent_after",  # done, and no answer
+        "silent_before",  # not done, and no answer
+        "error_after",  # done, and a 500
+        "error_before",  # not done, and a 500
+    }
+)
+
+
+@dataclass(kw_only=True)
+class Rule:
+    """One way to go wrong."""
+
+    mode: str
+    call: str = "charge"
+    order: str | None = None
+    provider: str | None = None
+    times: int = 1
+    chance: float = 1.0
+    seconds: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.mode not in MODES:
+            raise ValueError(f"mode is one of {sorted(MODES)}")
+
+    def matches(self, call: str, order: str | None, provider: str) -> bool:
+        """Tell whether it is for this call."""
+        return (
+            self.call == call and self.order in (None, order) and self.provider in (None, provider)
+        ) and random.random() < self.chance  # noqa: S311
+
+
+@dataclass
+class Rules:
+    """All of them; the first that matches is taken."""
+
+    rules: list[Rule] = field(default_factory=list)
+    lock: Lock = field(default_factory=Lock)
+
+    def add(self, document: dict[str, Any]) -> None:
+        """Take one more rule.
+
+        :raises TypeError, ValueError: when it is none.
+        """
+        with self.lock:
+            self.rules.append(Rule(**document))
+
+    def clear(self) -> None:
+        """Let everything go well again."""
+        with self.lock:
+            self.rules.clear()
+
+    def take(self, *, call: str, order: str | None, provider: str) -> Rule | None:
+        """Return the rule for this call, used up by one."""
+        with self.lock:
+            rule = next((rule for rule in self.rules if rule.matches(call, order, provider)), None)
+            if rule and rule.times == 1:
+                self.rules.remove(rule)
+            elif rule and rule.times:
+                rule.times -= 1
+            return rule
