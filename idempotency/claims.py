@@ -11,6 +11,7 @@ dies with them. The primary key is the judge; the lock before it only saves a ri
 import json
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import cache
 from typing import Any, ClassVar, Final
 
 from django.db import IntegrityError, OperationalError, transaction
@@ -42,6 +43,8 @@ class Busy(Exception):
 class Claim:
     """The right to run one operation, within the caller's open transaction."""
 
+    quote: ClassVar[str] = '"'
+    """Stands around the name of a table or column."""
     clock: ClassVar[str]
     """The database's own time: application clocks differ."""
     expiry: ClassVar[str]
@@ -73,10 +76,12 @@ class Claim:
             cursor.execute(self._look_sql(suffix=suffix), [self._id])
             return cursor.fetchone()  # type: ignore[no-any-return]
 
-    def _look_sql(self, *, suffix: str = "") -> str:
-        names = self._names("fingerprint", "state", "status", "headers", "body")
-        expired = f"COALESCE(expires_at <= {self.clock}, FALSE)"
-        return f"SELECT {names}, {expired} FROM {self._table} WHERE id = %s{suffix}"
+    @classmethod
+    @cache
+    def _look_sql(cls, *, suffix: str = "") -> str:
+        names = cls._names("fingerprint", "state", "status", "headers", "body")
+        expired = f"COALESCE(expires_at <= {cls.clock}, FALSE)"
+        return f"SELECT {names}, {expired} FROM {cls._table()} WHERE id = %s{suffix}"
 
     def _found(self, row: tuple[Any, ...] | None) -> Found | None:
         if row is None:
@@ -89,14 +94,16 @@ class Claim:
         kept = tuple((name, value) for name, value in json.loads(headers))
         return Found(_bytes(fingerprint), Outcome(status=status, headers=kept, body=_bytes(body)))
 
-    def _insert_sql(self) -> str:
+    @classmethod
+    @cache
+    def _insert_sql(cls) -> str:
         """Insert the finished record, or take over an expired one: the WHERE clause is the judge."""
         columns = (*_IDENTITY, *_FIRST, *_LAST)
-        values = ["%s"] * 7 + [self.clock] + ["%s"] * 3 + [self.clock, self.expiry]
+        values = ["%s"] * 7 + [cls.clock] + ["%s"] * 3 + [cls.clock, cls.expiry]
         updates = ", ".join(f"{name} = excluded.{name}" for name in (*_FIRST, *_LAST))
         return (
-            f"INSERT INTO {self._table} AS r ({self._names(*columns)}) VALUES ({', '.join(values)}) "
-            f"ON CONFLICT (id) DO UPDATE SET {updates} WHERE r.expires_at <= {self.clock}"
+            f"INSERT INTO {cls._table()} AS r ({cls._names(*columns)}) VALUES ({', '.join(values)}) "
+            f"ON CONFLICT (id) DO UPDATE SET {updates} WHERE r.expires_at <= {cls.clock}"
         )
 
     def _insert(self, outcome: Outcome, retention: timedelta | None) -> bool:
@@ -122,12 +129,13 @@ class Claim:
         texts = (operation.name, operation.scope, operation.key, operation.label or operation.key)
         return [self._id, *map(_readable, texts)]
 
-    @property
-    def _table(self) -> str:
-        return self.connection.ops.quote_name(IdempotencyRecord._meta.db_table)
+    @classmethod
+    def _table(cls) -> str:
+        return cls._names(IdempotencyRecord._meta.db_table)
 
-    def _names(self, *columns: str) -> str:
-        return ", ".join(map(self.connection.ops.quote_name, columns))
+    @classmethod
+    def _names(cls, *names: str) -> str:
+        return ", ".join(f"{cls.quote}{name}{cls.quote}" for name in names)
 
     def _span(self, span: timedelta | None) -> Any:
         return span
@@ -202,6 +210,7 @@ class PostgreSQLClaim(Claim):
 class MySQLClaim(Claim):
     """A plain INSERT, never IGNORE: a bad value must be loud, and the error tells who won."""
 
+    quote = "`"
     clock = "UTC_TIMESTAMP(6)"
     expiry = "UTC_TIMESTAMP(6) + INTERVAL %s MICROSECOND"
 
@@ -219,7 +228,7 @@ class MySQLClaim(Claim):
 
     def complete(self, outcome: Outcome, *, retention: timedelta | None) -> bool:
         sql = (
-            f"UPDATE {self._table} SET state = %s, status = %s, headers = %s, body = %s, "
+            f"UPDATE {self._table()} SET state = %s, status = %s, headers = %s, body = %s, "
             f"completed_at = {self.clock}, expires_at = {self.expiry} WHERE id = %s AND state = %s"
         )
         params = [State.COMPLETED.value, outcome.status, json.dumps(outcome.headers), outcome.body]
@@ -229,7 +238,7 @@ class MySQLClaim(Claim):
     def _insert_unfinished(self, wait: timedelta) -> bool:
         columns = (*_IDENTITY, *_FIRST, "headers")
         values = f"{', '.join(['%s'] * 7)}, {self.clock}, '[]'"
-        sql = f"INSERT INTO {self._table} ({self._names(*columns)}) VALUES ({values})"
+        sql = f"INSERT INTO {self._table()} ({self._names(*columns)}) VALUES ({values})"
         params = [*self._identity, self.operation.fingerprint, State.IN_PROGRESS.value]
         try:
             return self._execute(self._bounded(sql, wait), params) == 1
@@ -245,8 +254,8 @@ class MySQLClaim(Claim):
     def _take_over(self) -> None:
         """Make the expired row ours. Rivals that hold its shared lock too make this a conflict."""
         sql = (
-            f"UPDATE {self._table} SET fingerprint = %s, state = %s, created_at = {self.clock}, status = NULL, "
-            f"headers = '[]', body = NULL, completed_at = NULL, expires_at = NULL "
+            f"UPDATE {self._table()} SET fingerprint = %s, state = %s, created_at = {self.clock}, "
+            f"status = NULL, headers = '[]', body = NULL, completed_at = NULL, expires_at = NULL "
             f"WHERE id = %s AND expires_at <= {self.clock}"
         )
         params = [self.operation.fingerprint, State.IN_PROGRESS.value, self._id]
@@ -318,7 +327,10 @@ def _code(error: BaseException) -> str | int | None:
 
 def _readable(text: str) -> str:
     """Cut and clean a text for people; no decision is made on it."""
-    return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text[:READABLE])
+    text = text[:READABLE]
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
 
 
 def _bytes(value: Any) -> bytes | None:

@@ -134,7 +134,7 @@ class _Guard:
         rewind = partial(bodies.rewind, request)
         work = partial(_keep_answer, view, policy, request)
         run = engine.run(operation, work, policy=policy, before_rerun=rewind)
-        return http.mark_replayed(self.replay(request, run.outcome)) if run.replayed else run.value
+        return run.value if run.replay is None else http.mark_replayed(self.replay(request, run.replay))
 
 
 def _operation(

@@ -22,7 +22,7 @@ from uuid import UUID
 
 from django.db import DatabaseError, InterfaceError, OperationalError, connections, router, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as _
 
 from . import claims, conf, signals
 from .exceptions import IdempotencyError, KeyReused, OperationInProgress, StoreUnavailable
@@ -95,11 +95,19 @@ def _within(connection: BaseDatabaseWrapper, operation: Operation, handler: Hand
     """Run inside the caller's transaction, which a conflict has doomed: only its owner can run it again."""
     try:
         return _once(connection, operation, handler, policy)
+    except StoreUnavailable:
+        connection.set_rollback(True)  # there is nothing left to commit
+        raise
     except DatabaseError as error:
-        if not claims.is_conflict(error):
+        if not claims.is_conflict(error) or _is_ours(connection):
             raise
         connection.set_rollback(True)
         raise _in_progress() from error
+
+
+def _is_ours(connection: BaseDatabaseWrapper) -> bool:
+    """Tell whether an operation is at work on this connection, which decides what a conflict means."""
+    return any(alias == connection.alias for alias, _ in _running.get())
 
 
 class _Discard(Exception):

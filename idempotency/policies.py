@@ -71,7 +71,7 @@ class Policy:
     def resolve(self) -> "Policy":
         """Return the same policy with the settings of this moment filled in."""
         open_names = [field.name for field in fields(self) if getattr(self, field.name) is DEFAULT]
-        return replace(self, **{name: conf.get(name.upper()) for name in open_names})
+        return replace(self, **{name: conf.get(name.upper()) for name in open_names}) if open_names else self
 
     def keeps(self, status: int) -> bool:
         """Tell whether an answer of this status is worth keeping. Ask a resolved policy."""

@@ -4,36 +4,60 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
-    dependencies = [
-    ]
+    dependencies = []
 
     operations = [
         migrations.CreateModel(
-            name='IdempotencyRecord',
+            name="IdempotencyRecord",
             fields=[
-                ('id', models.UUIDField(editable=False, primary_key=True, serialize=False)),
-                ('operation', models.CharField(max_length=255, verbose_name='operation')),
-                ('scope', models.CharField(max_length=255, verbose_name='scope')),
-                ('key', models.CharField(max_length=255, verbose_name='key')),
-                ('label', models.CharField(help_text='the key as people know it', max_length=255, verbose_name='label')),
-                ('fingerprint', models.BinaryField(max_length=16, null=True, verbose_name='fingerprint')),
-                ('state', models.CharField(choices=[('IN_PROGRESS', 'in progress'), ('COMPLETED', 'completed')], max_length=11, verbose_name='state')),
-                ('status', models.PositiveSmallIntegerField(null=True, verbose_name='status')),
-                ('headers', models.TextField(verbose_name='headers')),
-                ('body', models.BinaryField(null=True, verbose_name='body')),
-                ('created_at', models.DateTimeField(verbose_name='created at')),
-                ('completed_at', models.DateTimeField(null=True, verbose_name='completed at')),
-                ('expires_at', models.DateTimeField(help_text='empty: kept for ever', null=True, verbose_name='expires at')),
+                ("id", models.UUIDField(editable=False, primary_key=True, serialize=False)),
+                ("operation", models.CharField(max_length=255, verbose_name="operation")),
+                ("scope", models.CharField(max_length=255, verbose_name="scope")),
+                ("key", models.CharField(max_length=255, verbose_name="key")),
+                (
+                    "label",
+                    models.CharField(
+                        help_text="the key as people know it", max_length=255, verbose_name="label"
+                    ),
+                ),
+                ("fingerprint", models.BinaryField(max_length=16, null=True, verbose_name="fingerprint")),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[("IN_PROGRESS", "in progress"), ("COMPLETED", "completed")],
+                        max_length=11,
+                        verbose_name="state",
+                    ),
+                ),
+                ("status", models.PositiveSmallIntegerField(null=True, verbose_name="status")),
+                ("headers", models.TextField(verbose_name="headers")),
+                ("body", models.BinaryField(null=True, verbose_name="body")),
+                ("created_at", models.DateTimeField(verbose_name="created at")),
+                ("completed_at", models.DateTimeField(null=True, verbose_name="completed at")),
+                (
+                    "expires_at",
+                    models.DateTimeField(
+                        help_text="empty: kept for ever", null=True, verbose_name="expires at"
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'idempotency record',
-                'verbose_name_plural': 'idempotency records',
-                'db_table': 'idempotency_record',
-                'indexes': [models.Index(fields=['expires_at'], name='idempotency_expires'), models.Index(fields=['key'], name='idempotency_key', opclasses=['varchar_pattern_ops']), models.Index(fields=['created_at'], name='idempotency_created')],
-                'constraints': [models.CheckConstraint(condition=models.Q(('state__in', ['IN_PROGRESS', 'COMPLETED'])), name='idempotency_state_known')],
+                "verbose_name": "idempotency record",
+                "verbose_name_plural": "idempotency records",
+                "db_table": "idempotency_record",
+                "indexes": [
+                    models.Index(fields=["expires_at"], name="idempotency_expires"),
+                    models.Index(fields=["key"], name="idempotency_key", opclasses=["varchar_pattern_ops"]),
+                    models.Index(fields=["created_at"], name="idempotency_created"),
+                ],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("state__in", ["IN_PROGRESS", "COMPLETED"])),
+                        name="idempotency_state_known",
+                    )
+                ],
             },
         ),
     ]
