@@ -23,7 +23,10 @@ from orders.exceptions import OrderNumberReused
 from stock.exceptions import InsufficientStock
 
 REFUSALS = {
-    InsufficientStock: (HTTPStatus.CONFLICT, gettext_lazy("Insufficient stock, please choose another article")),
+    InsufficientStock: (
+        HTTPStatus.CONFLICT,
+        gettext_lazy("Insufficient stock, please choose another article"),
+    ),
     InvalidTransition: (HTTPStatus.CONFLICT, gettext_lazy("The order's status does not allow this any more")),
     OrderNumberReused: (
         HTTPStatus.UNPROCESSABLE_ENTITY,
@@ -36,7 +39,9 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> HttpResponse
     """Answer a refusal; ``None`` for what nobody expected, which becomes a 500."""
     request = context["request"]
     if isinstance(error, DatabaseError) and claims.is_conflict(error):
-        error = OperationInProgress(conf.get("RETRY_AFTER"))  # rivals made the transaction fail: it can be repeated
+        error = OperationInProgress(
+            conf.get("RETRY_AFTER")
+        )  # rivals made the transaction fail: it can be repeated
     if isinstance(error, IdempotencyError):
         set_rollback()
         return http.problem(error, request)
@@ -60,7 +65,10 @@ def problem(*, status: int, code: str, detail: str, **members: Any) -> JsonRespo
         **members,
     }
     return JsonResponse(
-        document, status=status, content_type="application/problem+json", json_dumps_params={"ensure_ascii": False}
+        document,
+        status=status,
+        content_type="application/problem+json",
+        json_dumps_params={"ensure_ascii": False},
     )
 
 
@@ -120,7 +128,9 @@ def server_error(request: HttpRequest) -> HttpResponse:
     """Answer what nobody expected; the log has the traceback."""
     if not _is_api(request):
         return defaults.server_error(request)
-    return problem(status=500, code="internal_error", detail=_("Something went wrong. Repeat with the same key."))
+    return problem(
+        status=500, code="internal_error", detail=_("Something went wrong. Repeat with the same key.")
+    )
 
 
 def _is_api(request: HttpRequest) -> bool:

@@ -7,7 +7,8 @@
 ``DATABASE_URL``     ``postgresql://…``, ``mysql://…`` or ``sqlite:///…``; by default ``var/demo.sqlite3``
 ``ATOMIC_REQUESTS``  off; whether each request is one transaction
 ``REDIS_URL``        the cache; by default each process has its own memory
-``THROTTLE_RATE``    requests of one user, ``3000/minute``; empty for no limit. Without Redis each process counts alone
+``THROTTLE_RATE``    requests of one user, ``3000/minute``; empty for no limit; without Redis each process
+                     counts for itself
 ``DEMO_PAUSES``      set by the demo for its own server, see ``shop/pauses.py``
 """
 
@@ -22,7 +23,9 @@ BASE_DIR = Path(__file__).resolve().parent.parent
 env = environ.Env()
 
 DEBUG = env.bool("DEBUG", default=False)
-SECRET_KEY = env.str("SECRET_KEY", default="not a secret: for this checkout only") if DEBUG else env.str("SECRET_KEY")
+SECRET_KEY = (
+    env.str("SECRET_KEY", default="not a secret: for this checkout only") if DEBUG else env.str("SECRET_KEY")
+)
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["*"] if DEBUG else [])
 CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
 DEMO_PAUSES = env.str("DEMO_PAUSES", default="") if DEBUG else ""

@@ -1,1 +1,1 @@
-"""The start page, the demo's data and the walk through the scenarios: above all sample apps, below ``config``."""
+"""The start page, the demo's data and the walk through the scenarios: it knows all sample apps."""

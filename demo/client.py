@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import timedelta
 from threading import Barrier
-from typing import Any
+from typing import Any, Self
 from urllib.parse import urlsplit
 
 import httpx
@@ -62,13 +62,23 @@ class Client:
         self.headers = {"Authorization": f"Token {token}", "Content-Type": "application/json"}
         self.http = httpx.Client(base_url=url, headers=self.headers, timeout=30, trust_env=False)
 
+    def __enter__(self) -> Self:
+        """Use it in a ``with`` block."""
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Close the connections, on which the server would wait."""
+        self.http.close()
+
     def send(self, order: Order) -> Answer:
-        """Send an order until there is an answer to it: again after ``Retry-After``, or at once where nobody was there."""
+        """Send an order until it is answered: again after ``Retry-After``, or at once where nobody was."""
         until = time.monotonic() + PATIENCE.total_seconds()
         waits = 0
         while True:
             response = self._attempt(order)
-            if time.monotonic() > until or (response is not None and response.status_code != httpx.codes.CONFLICT):
+            if time.monotonic() > until or (
+                response is not None and response.status_code != httpx.codes.CONFLICT
+            ):
                 return _answer(response, waits)
             waits += response is not None
             time.sleep(float(response.headers.get("Retry-After", 1)) if response is not None else 0.05)

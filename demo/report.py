@@ -1,26 +1,31 @@
 """The walk as tables: sent, answered, effects."""
 
+from typing import Any
+
 from django.utils.translation import gettext as _
 from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from .scenarios import SCENARIOS, Check, Step, Walk
+from .scenarios import SCENARIOS, Check, Scenario, Step, Walk
 
 
 def report(walk: Walk, console: Console) -> bool:
     """Walk through the scenarios, printing a table for each; tell whether every figure is right."""
-    return all([_report_one(number, title, walk, console) for number, title in enumerate(SCENARIOS, start=1)])
+    right = [
+        _report_one(number, scenario, walk, console) for number, scenario in enumerate(SCENARIOS, start=1)
+    ]
+    return all(right)
 
 
-def _report_one(number: int, title: object, walk: Walk, console: Console) -> bool:
-    table = Table(
-        title=f"{number}. {title}", title_justify="left", title_style="bold", box=box.ROUNDED, expand=True, show_lines=True
-    )
+def _report_one(number: int, scenario: tuple[Any, Scenario], walk: Walk, console: Console) -> bool:
+    title, run = scenario
+    table = Table(title=f"{number}. {title}", title_justify="left", title_style="bold", show_lines=True)
+    table.box, table.expand = box.ROUNDED, True
     for name in (_("Sent"), _("Answered"), _("Effects")):
         table.add_column(name, ratio=1)
-    steps = list(SCENARIOS[title](walk))
+    steps = list(run(walk))
     for step in steps:
         table.add_row(step.sent, _figures(step.answered, step.note), _figures(step.effects))
     console.print(table)

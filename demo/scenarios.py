@@ -24,11 +24,12 @@ from orders import models as orders
 from stock.models import StockItem
 
 from .client import Answer, Client, Order
+from .server import ServerFailed
 
 SKU = "WALK-100"
 """An article of the walk's own, so that it buys nothing of what visitors find."""
 
-LONG_ENOUGH_TO_HANG_UP = timedelta(seconds=2)
+LONG_ENOUGH_TO_HANG_UP = timedelta(seconds=1)
 LONG_ENOUGH_TO_KILL = timedelta(seconds=5)
 
 
@@ -71,7 +72,7 @@ class Walk:
 
     @contextmanager
     def handler_running(self, order: Order, *, pause: timedelta) -> Iterator[tuple[socket, int]]:
-        """Send an order, wait until its handler is at work, yield connection and process, and hang up at the end."""
+        """Send an order, wait for its handler, yield connection and process; hang up at the end."""
         name = uuid.uuid4().hex
         with self.client.send_and_leave(order, pause=pause, pause_name=name) as connection:
             yield connection, int(_wait_for(self.pauses / name))
@@ -88,7 +89,9 @@ def lost_answer(walk: Walk) -> Iterator[Step]:
     """The tunnel begins before the answer is there."""
     order, stock = walk.order(), _on_hand()
     with walk.handler_running(order, pause=LONG_ENOUGH_TO_HANG_UP):
-        yield Step(_("one order; the client hangs up while the handler runs"), note=_("nobody reads the answer"))
+        yield Step(
+            _("one order; the client hangs up while the handler runs"), note=_("nobody reads the answer")
+        )
     answer = walk.client.send(order)
     yield _step(_("the same order again"), [answer], 0, _effects(order, stock))
 
@@ -122,21 +125,27 @@ def killed_worker(walk: Walk) -> Iterator[Step]:
     yield _step(_("the same order again"), [answer], 1, _effects(order, stock))
 
 
-SCENARIOS: dict[Any, Callable[[Walk], Iterator[Step]]] = {
-    gettext_lazy("Triple click"): triple_click,
-    gettext_lazy("Lost answer, retried"): lost_answer,
-    gettext_lazy("Same key, another body"): other_body,
-    gettext_lazy("Twenty at once"): twenty_at_once,
-    gettext_lazy("Worker killed, retried"): killed_worker,
-}
+Scenario = Callable[[Walk], Iterator[Step]]
+
+SCENARIOS: tuple[tuple[Any, Scenario], ...] = (
+    (gettext_lazy("Triple click"), triple_click),
+    (gettext_lazy("Lost answer, retried"), lost_answer),
+    (gettext_lazy("Same key, another body"), other_body),
+    (gettext_lazy("Twenty at once"), twenty_at_once),
+    (gettext_lazy("Worker killed, retried"), killed_worker),
+)
 
 
 def _step(sent: str, answers: list[Answer], created: int, effects: list[Check]) -> Step:
-    """Of ``answers``, ``created`` must be a first one and all others a repeat's, of one and the same order."""
+    """Of the answers, ``created`` must be a first one and all others repeats, of one and the same order."""
     statuses = Counter(answer.status for answer in answers)
     answered = [
         Check(_("201 created"), statuses[201], created),
-        Check(_("200 isDuplicate"), sum(a.status == 200 and a.is_duplicate for a in answers), len(answers) - created),
+        Check(
+            _("200 isDuplicate"),
+            sum(a.status == 200 and a.is_duplicate for a in answers),
+            len(answers) - created,
+        ),
         Check(_("order numbers"), len({answer.order_id for answer in answers}), 1),
     ]
     told_to_wait = sum(answer.waits for answer in answers)
@@ -164,7 +173,7 @@ def _wait_for(path: Path) -> str:
     until = time.monotonic() + 20
     while not path.exists():
         if time.monotonic() > until:
-            raise TimeoutError(_("The handler did not start."))
+            raise ServerFailed(_("The handler did not start."))
         time.sleep(0.02)
     return path.read_text()
 

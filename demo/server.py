@@ -23,6 +23,9 @@ START = timedelta(seconds=30)
 STOP = timedelta(seconds=10)
 """How long running requests may take to end."""
 
+PR_SET_PDEATHSIG = 1
+"""Linux's prctl(2): the signal to get when the parent is gone."""
+
 WORKERS = 2
 THREADS = 16
 """Of each worker: twenty clients at once, some of them waiting."""
@@ -35,7 +38,9 @@ class ServerFailed(Exception):
 class Server:
     """The shop on one address, as long as the ``with`` block lasts."""
 
-    def __init__(self, *, host: str, port: int, env: Mapping[str, str] | None = None, log: IO[str] | None = None) -> None:
+    def __init__(
+        self, *, host: str, port: int, env: Mapping[str, str] | None = None, log: IO[str] | None = None
+    ) -> None:
         self.host = host
         self.port = port
         self.env = dict(env or {})
@@ -44,8 +49,8 @@ class Server:
     @property
     def url(self) -> str:
         """The address to ask."""
-        host = "127.0.0.1" if self.host in {"0.0.0.0", "::"} else self.host  # noqa: S104
-        return f"http://{host}:{self.port}"
+        everywhere = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104
+        return f"http://{_address(everywhere.get(self.host, self.host), self.port)}"
 
     def __enter__(self) -> Self:
         """Start, and wait for the first answer of ``/livez``.
@@ -58,7 +63,7 @@ class Server:
             env={**os.environ, **self.env},
             stdout=self.log,
             stderr=self.log,
-            preexec_fn=_end_with_parent if sys.platform == "linux" else None,  # noqa: PLW1509
+            preexec_fn=_end_with_parent if sys.platform == "linux" else None,
         )
         try:
             self._wait_until_alive()
@@ -67,7 +72,9 @@ class Server:
             raise
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         """Stop."""
         self.stop()
 
@@ -89,7 +96,7 @@ class Server:
 
     def _command(self) -> list[str]:
         options = {
-            "bind": f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}",
+            "bind": _address(self.host, self.port),
             "worker-class": "gthread",
             "workers": WORKERS,
             "threads": THREADS,
@@ -97,7 +104,15 @@ class Server:
             "log-level": "warning",
         }
         arguments = [f"--{name}={value}" for name, value in options.items()]
-        return [sys.executable, "-m", "gunicorn", "config.wsgi", "--preload", "--no-control-socket", *arguments]
+        return [
+            sys.executable,
+            "-m",
+            "gunicorn",
+            "config.wsgi",
+            "--preload",
+            "--no-control-socket",
+            *arguments,
+        ]
 
     def _wait_until_alive(self) -> None:
         until = time.monotonic() + START.total_seconds()
@@ -119,8 +134,9 @@ def free_port(host: str) -> int:
 
 def is_free(host: str, port: int) -> bool:
     """Tell whether a server can listen there."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        socket.create_server((host, port)).close()
+        socket.create_server((host, port), family=family).close()
     except OSError:
         return False
     return True
@@ -131,7 +147,10 @@ def read_tail(path: Path, *, lines: int = 20) -> str:
     return "\n".join(path.read_text(errors="replace").splitlines()[-lines:])
 
 
+def _address(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
 def _end_with_parent() -> None:
     """Have Linux end the server when the demo is killed and cannot do so."""
-    PR_SET_PDEATHSIG = 1
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)

@@ -4,10 +4,10 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial, wraps
-from inspect import iscoroutinefunction, signature
+from inspect import signature
 from typing import Any, Final
 
-from asgiref.sync import async_to_sync, sync_to_async
+from asgiref.sync import async_to_sync, iscoroutinefunction, sync_to_async
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
@@ -42,7 +42,8 @@ def idempotent(
     kept as JSON, in which decimals, dates, times, spans and UUIDs survive and tuples are lists, at first too.
     ``function.run(…)`` returns a :class:`~idempotency.values.Run`, which tells whether it was a replay.
 
-    :raises KeyMissing: on a call whose key is ``None`` or empty.
+    :raises KeyMissing: on a call whose key, or a part of key or scope, is ``None``; or whose key is empty.
+    :raises KeyInvalid: on a call whose key is blank, too long, or not printable.
     :raises KeyReused, OperationInProgress, StoreUnavailable: on a call, as :func:`idempotency.engine.run`.
     """
     policy = Policy(operation=name, retention=retention, wait=wait, using=using)
@@ -54,7 +55,11 @@ def idempotent(
         def run(*args: Any, **kwargs: Any) -> Run:
             bound = parameters.bind(*args, **kwargs)
             bound.apply_defaults()
-            operation = _operation(name, bound.arguments, key, scope, fingerprint)
+            try:
+                operation = _operation(name, bound.arguments, key, scope, fingerprint)
+            except IdempotencyError as error:
+                engine.refuse(error)
+                raise
             return _of_value(engine.run(operation, partial(_keep_value, plain, args, kwargs), policy=policy))
 
         def call(*args: Any, **kwargs: Any) -> Any:
@@ -145,9 +150,15 @@ def _operation(
     return Operation(
         name=name,
         scope=_text(scope, arguments),
-        key=keys.check(_text(key, arguments)),
+        key=_key(key, arguments),
         fingerprint=None if fingerprint is None else fingerprints.of_value(_pick(fingerprint, arguments)),
     )
+
+
+def _key(part: Part, arguments: Mapping[str, Any]) -> str:
+    if key := _text(part, arguments):
+        return keys.check(key)
+    raise KeyMissing
 
 
 def _names(part: Part) -> set[str]:

@@ -82,6 +82,7 @@ class TestHooks:
 
         with pytest.raises(ImproperlyConfigured, match="get_idempotency_scope"):
             rest.Anonymous.as_view()(request)
+        assert (effects.done(), effects.records()) == ([], 0)
 
 
 class TestAccess:

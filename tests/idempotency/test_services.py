@@ -96,7 +96,8 @@ class TestKey:
 
     def test_may_be_computed(self) -> None:
         messages = [
-            {"id": id, "tenant": tenant, "n": n} for n, (id, tenant) in enumerate(["1a", "2a", "1b", "1a"])
+            {"id": message[0], "tenant": message[1], "n": n}
+            for n, message in enumerate(["1a", "2a", "1b", "1a"])
         ]
 
         for message in messages:

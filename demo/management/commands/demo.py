@@ -37,7 +37,9 @@ class Command(BaseCommand):
         """Take where to serve, and whether."""
         parser.add_argument("--host", default="127.0.0.1", help="the address to serve on")
         parser.add_argument("--port", type=int, default=8000, help="the port to serve on")
-        parser.add_argument("--serve", action=BooleanOptionalAction, default=True, help="serve after the walk")
+        parser.add_argument(
+            "--serve", action=BooleanOptionalAction, default=True, help="serve after the walk"
+        )
 
     def handle(self, *, host: str, port: int, serve: bool, **options: Any) -> None:
         """Walk and serve.
@@ -80,9 +82,12 @@ class Command(BaseCommand):
         with tempfile.TemporaryDirectory() as directory:
             log = Path(directory) / "server.log"
             try:
-                with log.open("w") as file, _walk_server(directory, file) as server:
-                    walk = Walk(client=Client(server.url, token_of(USERS[0])), pauses=Path(directory))
-                    return report(walk, self.console)
+                with (
+                    log.open("w") as file,
+                    _walk_server(directory, file) as server,
+                    Client(server.url, token_of(USERS[0])) as client,
+                ):
+                    return report(Walk(client=client, pauses=Path(directory)), self.console)
             except ServerFailed as error:
                 raise ServerFailed(f"{error}\n{read_tail(log)}") from error
             finally:
@@ -125,7 +130,9 @@ def _only_demo_here() -> Iterator[None]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise CommandError(_("A demo is running here already: stop it first, or set DATABASE_URL.")) from None
+            raise CommandError(
+                _("A demo is running here already: stop it first, or set DATABASE_URL.")
+            ) from None
         yield
 
 

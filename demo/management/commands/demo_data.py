@@ -29,7 +29,9 @@ class Command(BaseCommand):
         :raises CommandError: unless DEBUG is on.
         """
         if not settings.DEBUG:
-            raise CommandError("The demo's tokens are known to everybody: demo_data runs only where DEBUG is on.")
+            raise CommandError(
+                "The demo's tokens are known to everybody: demo_data runs only where DEBUG is on."
+            )
         create_demo_data(stock=options["stock"])
         if options["verbosity"]:
             self.stdout.write(self.style.SUCCESS("Demo data is there."))
