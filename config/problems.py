@@ -16,7 +16,7 @@ from rest_framework.exceptions import ErrorDetail, ValidationError
 from rest_framework.views import exception_handler as rest_exception_handler
 from rest_framework.views import set_rollback
 
-from idempotency import claims, conf, http
+from idempotency import conf, dialects, http
 from idempotency.exceptions import IdempotencyError, OperationInProgress
 from idempotency.transitions import InvalidTransition
 from orders.exceptions import OrderNumberReused
@@ -38,7 +38,7 @@ REFUSALS = {
 def exception_handler(error: Exception, context: dict[str, Any]) -> HttpResponse | None:
     """Answer a refusal; ``None`` for what nobody expected, which becomes a 500."""
     request = context["request"]
-    if isinstance(error, DatabaseError) and claims.is_conflict(error):
+    if isinstance(error, DatabaseError) and dialects.is_conflict(error):
         error = OperationInProgress(
             conf.get("RETRY_AFTER")
         )  # rivals made the transaction fail: it can be repeated

@@ -4,14 +4,15 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial, wraps
-from inspect import signature
+from http import HTTPStatus
+from inspect import Signature, signature
 from typing import Any, Final
 
 from asgiref.sync import async_to_sync, iscoroutinefunction, sync_to_async
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
-from . import answers, bodies, engine, fingerprints, http, keys
+from . import answers, bodies, engine, fingerprints, http, keys, leased
 from .exceptions import IdempotencyError, KeyMissing
 from .policies import DEFAULT, Policy, Unset
 from .values import Operation, Outcome, Run
@@ -30,6 +31,7 @@ def idempotent(
     fingerprint: Any = ALL,
     retention: timedelta | Unset | None = DEFAULT,
     wait: timedelta | Unset = DEFAULT,
+    lease: timedelta | None = None,
     using: str | None = None,
 ) -> Callable[[Callable[..., Any]], Any]:
     """Make a function happen once for each key among its arguments.
@@ -40,16 +42,20 @@ def idempotent(
 
     The function's writes and its result are committed together. A repeat gets an equal result. Results are
     kept as JSON, in which decimals, dates, times, spans and UUIDs survive and tuples are lists, at first too.
+    With a ``lease`` the work may leave this database: the function is given a
+    :class:`~idempotency.leased.Claim` as ``claim``, does its writes in ``claim.step()`` and its calls in
+    ``claim.call()``, and must not be called inside a transaction.
+
     ``function.run(…)`` returns a :class:`~idempotency.values.Run`, which tells whether it was a replay.
 
     :raises KeyMissing: on a call whose key, or a part of key or scope, is ``None``; or whose key is empty.
     :raises KeyInvalid: on a call whose key is blank, too long, or not printable.
     :raises KeyReused, OperationInProgress, StoreUnavailable: on a call, as :func:`idempotency.engine.run`.
     """
-    policy = Policy(operation=name, retention=retention, wait=wait, using=using)
+    policy = Policy(operation=name, retention=retention, wait=wait, lease=lease, using=using)
 
     def decorate(function: Callable[..., Any]) -> Any:
-        parameters = signature(function)
+        parameters = _without_claim(signature(function)) if lease else signature(function)
         plain = async_to_sync(function) if iscoroutinefunction(function) else function
 
         def run(*args: Any, **kwargs: Any) -> Run:
@@ -60,12 +66,17 @@ def idempotent(
             except IdempotencyError as error:
                 engine.refuse(error)
                 raise
+            if lease:
+                return _of_value(
+                    leased.run(operation, partial(_complete, plain, args, kwargs), policy=policy)
+                )
             return _of_value(engine.run(operation, partial(_keep_value, plain, args, kwargs), policy=policy))
 
         def call(*args: Any, **kwargs: Any) -> Any:
             return run(*args, **kwargs).value
 
         wrapper = wraps(function)(_in_thread(call) if iscoroutinefunction(function) else call)
+        wrapper.__signature__ = parameters  # type: ignore[attr-defined]
         wrapper.run = _in_thread(run) if iscoroutinefunction(function) else run  # type: ignore[attr-defined]
         return wrapper
 
@@ -89,6 +100,9 @@ def idempotent_view(
     committed together; an answer that is not worth keeping, and any exception, rolls the writes back and
     frees the key. An async view runs with its transaction in the request's own thread: database work that
     it sends to other threads (``thread_sensitive=False``) is outside the guarantee.
+
+    With a policy that has a ``lease`` the view is taken out of ATOMIC_REQUESTS and finds its claim at
+    ``request.idempotency_claim``.
     """
     guard = _Guard(policy or Policy(), key, scope, fingerprint, label, replay)
 
@@ -100,7 +114,8 @@ def idempotent_view(
         def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
             return guard.answer(partial(plain, request, *args, **kwargs), request)
 
-        return wraps(view)(_in_thread(guarded) if iscoroutinefunction(view) else guarded)
+        wrapped = wraps(view)(_in_thread(guarded) if iscoroutinefunction(view) else guarded)
+        return http.exempt(wrapped, guard.policy)
 
     return decorate
 
@@ -118,7 +133,7 @@ class _Guard:
 
     def answer(self, view: Callable[[], Any], request: HttpRequest) -> Any:
         if request.method not in self.policy.methods:
-            return view()
+            return http.give_back(view, self.policy)()
         try:
             return self._once(view, request, self.policy.resolve())
         except IdempotencyError as error:
@@ -137,8 +152,11 @@ class _Guard:
             label=self.label(request, key),
         )
         rewind = partial(bodies.rewind, request)
-        work = partial(_keep_answer, view, policy, request)
-        run = engine.run(operation, work, policy=policy, before_rerun=rewind)
+        if policy.lease:
+            run = leased.run(operation, partial(_keep_leased_answer, view, policy, request), policy=policy)
+        else:
+            work = partial(_keep_answer, view, policy, request)
+            run = engine.run(operation, work, policy=policy, before_rerun=rewind)
         return run.value if run.replay is None else http.mark_replayed(self.replay(request, run.replay))
 
 
@@ -187,6 +205,19 @@ def _keep_value(function: Callable[..., Any], args: Any, kwargs: Any) -> tuple[N
     return None, Outcome.of(function(*args, **kwargs))
 
 
+def _complete(
+    function: Callable[..., Any], args: Any, kwargs: Any, claim: leased.Claim
+) -> tuple[None, Outcome]:
+    value = function(*args, **kwargs, claim=claim)
+    return None, claim.outcome or Outcome.of(value)
+
+
+def _without_claim(parameters: Signature) -> Signature:
+    if "claim" not in parameters.parameters:
+        raise TypeError("A leased function takes its claim as an argument: def pay(*, order_no, claim).")
+    return parameters.replace(parameters=[p for name, p in parameters.parameters.items() if name != "claim"])
+
+
 def _of_value(run: Run) -> Run:
     return replace(run, value=run.outcome.value if run.outcome else None)
 
@@ -196,6 +227,16 @@ def _keep_answer(view: Callable[[], Any], policy: Policy, request: HttpRequest) 
     if hasattr(response, "render") and policy.keeps(response.status_code):
         response = response.render()
     return response, answers.keep(response, policy, request=request)
+
+
+def _keep_leased_answer(
+    view: Callable[[], Any], policy: Policy, request: HttpRequest, claim: leased.Claim
+) -> tuple[Any, Outcome | None]:
+    request.idempotency_claim = claim  # type: ignore[attr-defined]
+    response, outcome = _keep_answer(view, policy, request)
+    if response.status_code >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        raise leased.Unfinished(response)
+    return response, outcome
 
 
 def _decorate_class(view: Any, decorate: Callable[[Any], Any]) -> Any:

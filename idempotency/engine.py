@@ -13,28 +13,35 @@ Every adapter builds an :class:`~idempotency.values.Operation` and calls :func:`
 
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import timedelta
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from uuid import UUID
 
 from django.db import DatabaseError, InterfaceError, OperationalError, connections, router, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.utils.translation import gettext_lazy as _
 
-from . import claims, conf, signals
+from . import claims, conf, dialects, signals
 from .exceptions import IdempotencyError, KeyReused, OperationInProgress, StoreUnavailable
 from .models import IdempotencyRecord
 from .policies import Policy
+from .rows import Busy, Found
 from .values import Operation, Outcome, Run
+
+Result = TypeVar("Result")
 
 Handler = Callable[[], tuple[Any, Outcome | None]]
 """Does the work; returns what the caller gets now, and the outcome to keep (``None``: roll it all back)."""
 
 BACKOFF: Final = timedelta(milliseconds=10)
 """The longest pause before the first rerun; it doubles, and chance spreads the rivals."""
+
+PATIENCE: Final = timedelta(seconds=5)
+"""After this long no rerun is begun: a lock wait may have taken the client's time already."""
 
 _running: ContextVar[frozenset[tuple[str, UUID]]] = ContextVar("running", default=frozenset())
 
@@ -71,24 +78,55 @@ def database(policy: Policy) -> str:
     return policy.using or conf.get("DATABASE") or router.db_for_write(IdempotencyRecord)
 
 
+def rerun(attempt: Callable[[], Result], before: Callable[[], None] | None = None) -> Result:
+    """Call ``attempt``, which owns its transaction, until no rival makes it fail; bounded in number and time.
+
+    ``before`` is called before each further attempt.
+
+    :raises OperationInProgress: when the rivals are too many.
+    """
+    started = time.monotonic()
+    for number in range(1 + conf.get("RERUNS")):
+        if number:
+            time.sleep(random.random() * BACKOFF.total_seconds() * 2**number)  # noqa: S311
+            if before:
+                before()
+        try:
+            return attempt()
+        except DatabaseError as error:
+            if not dialects.is_conflict(error):
+                raise
+            conflict = error
+            if time.monotonic() - started > PATIENCE.total_seconds():
+                break
+    raise in_progress() from conflict
+
+
 def _run(
     operation: Operation, handler: Handler, policy: Policy, before_rerun: Callable[[], None] | None
 ) -> Run:
     connection = connections[database(policy)]
     if connection.in_atomic_block:
         return _within(connection, operation, handler, policy)
-    for attempt in range(1 + conf.get("RERUNS")):
-        if attempt:
-            time.sleep(random.random() * BACKOFF.total_seconds() * 2**attempt)  # noqa: S311
-            if before_rerun:
-                before_rerun()
-        try:
-            return _once(connection, operation, handler, policy)
-        except DatabaseError as error:
-            if not claims.is_conflict(error):
-                raise
-            conflict = error
-    raise _in_progress() from conflict
+    if policy.replay_first and (found := _peek(connection, operation)):
+        return replay(operation, found)
+    return rerun(partial(_once, connection, operation, handler, policy), before_rerun)
+
+
+def _peek(connection: BaseDatabaseWrapper, operation: Operation) -> Found | None:
+    with available():
+        return claims.claim(connection.alias, operation).peek()
+
+
+@contextmanager
+def available() -> Iterator[None]:
+    """Turn a database that cannot be reached into the error that says so."""
+    try:
+        yield
+    except (OperationalError, InterfaceError) as error:
+        if dialects.is_conflict(error):
+            raise
+        raise StoreUnavailable(conf.get("RETRY_AFTER")) from error
 
 
 def _within(connection: BaseDatabaseWrapper, operation: Operation, handler: Handler, policy: Policy) -> Run:
@@ -99,10 +137,10 @@ def _within(connection: BaseDatabaseWrapper, operation: Operation, handler: Hand
         connection.set_rollback(True)  # there is nothing left to commit
         raise
     except DatabaseError as error:
-        if not claims.is_conflict(error) or _is_ours(connection):
+        if not dialects.is_conflict(error) or _is_ours(connection):
             raise
         connection.set_rollback(True)
-        raise _in_progress() from error
+        raise in_progress() from error
 
 
 def _is_ours(connection: BaseDatabaseWrapper) -> bool:
@@ -125,9 +163,9 @@ def _once(connection: BaseDatabaseWrapper, operation: Operation, handler: Handle
     in_handler = False
     try:
         with transaction.atomic(connection.alias):
-            claim = claims.claim(connection, operation)
+            claim = claims.claim(connection.alias, operation)
             if found := _attempt(claim, policy):
-                return _replay(operation, found)
+                return replay(operation, found)
             in_handler = True
             value, outcome = _call(connection, operation, handler)
             in_handler = False
@@ -135,25 +173,25 @@ def _once(connection: BaseDatabaseWrapper, operation: Operation, handler: Handle
                 raise _Discard(value)
             if not claim.complete(outcome, retention=policy.retention):  # type: ignore[arg-type]
                 raise _Overtaken
-            _announce(connection, operation, outcome, claim)
+            announce(operation, outcome, expired=claim.expired, alias=connection.alias)
     except _Discard as discard:
         return Run(value=discard.value, outcome=None, replayed=False)
     except _Overtaken:
         return _after_rival(connection, operation, policy)
     except (OperationalError, InterfaceError) as error:
-        if in_handler or claims.is_conflict(error):
+        if in_handler or dialects.is_conflict(error):
             raise
         raise StoreUnavailable(conf.get("RETRY_AFTER")) from error
     return Run(value=value, outcome=outcome, replayed=False)
 
 
-def _attempt(claim: claims.Claim, policy: Policy) -> claims.Found | None:
-    if (claim.connection.alias, claim.operation.id) in _running.get():
-        raise _in_progress()  # a handler that calls its own operation; its locks would let it in
+def _attempt(claim: claims.AtomicClaim, policy: Policy) -> Found | None:
+    if (claim.alias, claim.operation.id) in _running.get():
+        raise in_progress()  # a handler that calls its own operation; its locks would let it in
     try:
         return claim.attempt(wait=policy.wait)  # type: ignore[arg-type]
-    except claims.Busy as busy:
-        raise _in_progress() from busy
+    except Busy as busy:
+        raise in_progress() from busy
 
 
 def _call(
@@ -168,26 +206,29 @@ def _call(
 
 def _after_rival(connection: BaseDatabaseWrapper, operation: Operation, policy: Policy) -> Run:
     with transaction.atomic(connection.alias):
-        if found := _attempt(claims.claim(connection, operation), policy):
-            return _replay(operation, found)
-    raise _in_progress()  # committed, but not in the snapshot of the outer transaction
+        if found := _attempt(claims.claim(connection.alias, operation), policy):
+            return replay(operation, found)
+    raise in_progress()  # committed, but not in the snapshot of the outer transaction
 
 
-def _replay(operation: Operation, found: claims.Found) -> Run:
+def replay(operation: Operation, found: Found) -> Run:
     if None not in (operation.fingerprint, found.fingerprint) and operation.fingerprint != found.fingerprint:
-        raise KeyReused(_("This key was used for another request. Send a new operation with a new key."))
+        raise reused()
     signals.replayed.send_robust(sender=None, operation=operation, outcome=found.outcome)
     return Run(value=None, outcome=found.outcome, replayed=True)
 
 
-def _announce(
-    connection: BaseDatabaseWrapper, operation: Operation, outcome: Outcome, claim: claims.Claim
-) -> None:
+def announce(operation: Operation, outcome: Outcome, *, expired: bool, alias: str) -> None:
+    """Tell the receivers of ``executed``, once the effect is committed."""
     send = partial(
-        signals.executed.send_robust, sender=None, operation=operation, outcome=outcome, expired=claim.expired
+        signals.executed.send_robust, sender=None, operation=operation, outcome=outcome, expired=expired
     )
-    transaction.on_commit(send, using=connection.alias)
+    transaction.on_commit(send, using=alias)
 
 
-def _in_progress() -> OperationInProgress:
+def reused() -> KeyReused:
+    return KeyReused(_("This key was used for another request. Send a new operation with a new key."))
+
+
+def in_progress() -> OperationInProgress:
     return OperationInProgress(conf.get("RETRY_AFTER"))

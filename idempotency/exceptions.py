@@ -1,12 +1,16 @@
 """What can be said instead of an outcome.
 
 IdempotencyError
-├── KeyMissing            a key is required and none was sent
-├── KeyInvalid            the key is malformed
-├── KeyReused             the key belongs to another request
-└── RetryLater            repeat with the same key, later
+├── KeyMissing                a key is required and none was sent
+├── KeyInvalid                the key is malformed
+├── KeyReused                 the key belongs to another request
+├── OutcomeUnknown            the other side may or may not have done it
+└── RetryLater                repeat with the same key, later
     ├── OperationInProgress   the same operation is running now
+    ├── ClaimLost             a successor has taken the operation over
     └── StoreUnavailable      the claim could not be made, or the commit is in doubt
+
+Refused                       a handler's own "no", for certain: nothing happened
 """
 
 from datetime import timedelta
@@ -57,3 +61,26 @@ class StoreUnavailable(RetryLater):
     """The claim could not be made, or the commit is in doubt: only a repeat with the same key tells."""
 
     code = "store_unavailable"
+
+
+class ClaimLost(RetryLater):
+    """The lease ended and a successor took over; what the late owner had not committed is rolled back."""
+
+    code = "claim_lost"
+
+
+class OutcomeUnknown(IdempotencyError):
+    """The other side may or may not have done its part: a timeout, say. Raise it from a leased handler.
+
+    The lease ends at once; the next attempt asks again, with the same key for the other side. What the
+    client is told of it is never kept.
+    """
+
+    code = "outcome_unknown"
+
+
+class Refused(Exception):
+    """A leased handler's own "no", for certain: nothing happened outside. Derive your refusals from it.
+
+    The claim is forgotten and the key is free; the next attempt is a new one towards the outside too.
+    """

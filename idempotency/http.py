@@ -7,6 +7,7 @@ from math import ceil
 from typing import Any, Final
 
 from django.core.exceptions import ImproperlyConfigured
+from django.db import connections, transaction
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.utils import translation
@@ -15,16 +16,20 @@ from django.utils.translation import gettext_lazy as _
 
 from . import bodies, conf, engine, fingerprints, keys
 from .exceptions import (
+    ClaimLost,
     IdempotencyError,
     KeyInvalid,
     KeyMissing,
     KeyReused,
     OperationInProgress,
+    OutcomeUnknown,
     RetryLater,
     StoreUnavailable,
 )
 from .policies import Policy
 from .values import Operation
+
+View = Callable[..., Any]
 
 REPLAYED: Final = "Idempotent-Replayed"
 
@@ -40,6 +45,16 @@ _PROBLEMS: Final[dict[type[IdempotencyError], tuple[HTTPStatus, Any, Any]]] = {
         HTTPStatus.CONFLICT,
         _("The request is being processed, please wait"),
         _("The same operation is running now. Repeat with the same key to get its answer."),
+    ),
+    ClaimLost: (
+        HTTPStatus.CONFLICT,
+        _("Another attempt has taken over"),
+        _("This attempt took too long. Repeat with the same key to get the answer of the other one."),
+    ),
+    OutcomeUnknown: (
+        HTTPStatus.ACCEPTED,
+        _("The outcome is not known yet"),
+        _("The other side has not answered. Repeat with the same key to learn the outcome."),
     ),
     StoreUnavailable: (
         HTTPStatus.SERVICE_UNAVAILABLE,
@@ -65,7 +80,7 @@ def required(find: Callable[[HttpRequest], str | None], request: HttpRequest, po
     """
     try:
         sent = find(request)
-        if sent is None and policy.required:
+        if sent is None and (policy.required or policy.lease):
             raise KeyMissing
     except IdempotencyError as error:
         engine.refuse(error)
@@ -104,6 +119,21 @@ def operation(
     return Operation(
         name=name, scope=f"{scope} {request.path}", key=key, fingerprint=fingerprint, label=label
     )
+
+
+def exempt(view: View, policy: Policy | None) -> View:
+    """Take a leased view out of ATOMIC_REQUESTS: its claim must be committed before the work begins."""
+    if policy is None or policy.lease is None:
+        return view
+    return transaction.non_atomic_requests(using=engine.database(policy))(view)
+
+
+def give_back(view: View, policy: Policy | None) -> View:
+    """Give the unguarded methods of a leased view the transaction that :func:`exempt` took from them."""
+    if policy is None or policy.lease is None:
+        return view
+    alias = engine.database(policy)
+    return transaction.atomic(alias)(view) if connections[alias].settings_dict["ATOMIC_REQUESTS"] else view
 
 
 def mark_replayed(response: HttpResponseBase) -> HttpResponseBase:

@@ -2,15 +2,17 @@
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, cast
 
+from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.utils.datastructures import MultiValueDict
 from rest_framework.exceptions import UnsupportedMediaType
 from rest_framework.request import Request
 from rest_framework.views import APIView, set_rollback
 
-from . import answers, bodies, engine, fingerprints, http
+from . import answers, bodies, engine, fingerprints, http, leased
 from .exceptions import IdempotencyError
 from .policies import Policy
 from .values import Outcome
@@ -33,6 +35,14 @@ class IdempotentMixin(_View):
 
     idempotency_policy: Policy | None = Policy()
     """``None`` exempts the view, or with ``@action(idempotency_policy=None)`` one action."""
+
+    idempotency_claim: leased.Claim | None = None
+    """Inside the handler of a policy with a ``lease``: its claim."""
+
+    @classmethod
+    def as_view(cls, *args: Any, **initkwargs: Any) -> Any:
+        view = super().as_view(*args, **initkwargs)
+        return http.exempt(view, initkwargs.get("idempotency_policy", cls.idempotency_policy))
 
     def get_idempotency_policy(self) -> Policy | None:
         """Return this request's policy. Called before the body is read: do not read it here."""
@@ -73,6 +83,12 @@ class IdempotentMixin(_View):
         if lookup in self.kwargs and hasattr(self, "get_object"):
             self.get_object()
 
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        dispatch, policy = super().dispatch, self.idempotency_policy
+        if policy is not None and request.method not in policy.methods:
+            dispatch = http.give_back(dispatch, policy)
+        return dispatch(request, *args, **kwargs)
+
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)  # 401, 403, 406 and 429 end here and touch no key
         policy = self.get_idempotency_policy()
@@ -106,8 +122,11 @@ class IdempotentMixin(_View):
             fingerprint=self.get_idempotency_fingerprint(policy),
             label=self.get_idempotency_label(key),
         )
-        work = partial(self._work, handler, policy)
-        run = engine.run(operation, work, policy=policy, before_rerun=self._rewind)
+        if policy.lease:
+            run = leased.run(operation, partial(self._work_leased, handler, policy), policy=policy)
+        else:
+            work = partial(self._work, handler, policy)
+            run = engine.run(operation, work, policy=policy, before_rerun=self._rewind)
         if run.replay is None:
             return run.value  # type: ignore[no-any-return]
         self.check_idempotency_access()
@@ -126,6 +145,15 @@ class IdempotentMixin(_View):
             return response, None
         response = self._render(response)
         return response, answers.keep(response, policy, request=self.request._request)
+
+    def _work_leased(
+        self, handler: Handler, policy: Policy, claim: leased.Claim
+    ) -> tuple[Any, Outcome | None]:
+        self.idempotency_claim = claim
+        response, outcome = self._work(handler, policy)
+        if response.status_code >= HTTPStatus.INTERNAL_SERVER_ERROR:
+            raise leased.Unfinished(response)
+        return response, outcome
 
     def _render(self, response: HttpResponseBase) -> HttpResponseBase:
         """Finalize and render inside the transaction, and have ``dispatch`` not do it again."""

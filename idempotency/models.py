@@ -4,8 +4,9 @@ from typing import Self
 
 from django.db import models
 from django.db.models import Q
-from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
+
+from .dialects import Clock
 
 
 class State(models.TextChoices):
@@ -20,11 +21,15 @@ class RecordQuerySet(models.QuerySet["IdempotencyRecord"]):
 
     def live(self) -> Self:
         """Records that still answer repeats."""
-        return self.filter(Q(expires_at=None) | Q(expires_at__gt=timezone.now()))
+        return self.filter(Q(expires_at=None) | Q(expires_at__gt=Clock()))
+
+    def unfinished(self) -> Self:
+        """Leased operations whose lease has ended without an outcome: somebody should take them over."""
+        return self.filter(state=State.IN_PROGRESS, leased_until__lte=Clock())
 
     def expired(self) -> Self:
         """Completed records that are as good as none."""
-        return self.filter(state=State.COMPLETED, expires_at__lte=timezone.now())
+        return self.filter(state=State.COMPLETED, expires_at__lte=Clock())
 
 
 class IdempotencyRecord(models.Model):
@@ -44,6 +49,13 @@ class IdempotencyRecord(models.Model):
     status = models.PositiveSmallIntegerField(_("status"), null=True)
     headers = models.TextField(_("headers"))
     body = models.BinaryField(_("body"), null=True)
+    operation_id = models.UUIDField(
+        _("operation id"), null=True, help_text=_("what provider keys derive from")
+    )
+    steps = models.TextField(_("steps"), null=True, help_text=_("what the finished steps returned"))
+    token = models.UUIDField(_("token"), null=True, help_text=_("fences off a late owner"))
+    attempts = models.PositiveIntegerField(_("attempts"), null=True)
+    leased_until = models.DateTimeField(_("leased until"), null=True)
     created_at = models.DateTimeField(_("created at"))
     completed_at = models.DateTimeField(_("completed at"), null=True)
     expires_at = models.DateTimeField(_("expires at"), null=True, help_text=_("empty: kept for ever"))

@@ -38,6 +38,12 @@ class Policy:
     wait: timedelta | Unset = DEFAULT
     """How long a repeat waits for the running first before it is told "in progress"."""
 
+    lease: timedelta | None = None
+    """For work that leaves this database: how long a claim holds unattended; ``None`` for work inside it."""
+
+    replay_first: bool | Unset = DEFAULT
+    """Whether to look for an outcome before the transaction: replays are faster, first requests slower."""
+
     remember: Iterable[int] | Unset = DEFAULT
     """Statuses from 400 to 499 that are kept, besides every 2xx and 3xx."""
 
@@ -64,6 +70,8 @@ class Policy:
             raise ValueError("retention must be longer than zero; None keeps the outcome for ever.")
         if isinstance(self.wait, timedelta) and self.wait < timedelta(0):
             raise ValueError("wait cannot be negative; timedelta(0) does not wait.")
+        if self.lease is not None and self.lease <= timedelta(0):
+            raise ValueError("lease must be longer than zero; None is for work that stays in this database.")
         if "set-cookie" in {name.lower() for name in self.headers}:
             raise ValueError("Set-Cookie is never kept: a repeat would get the first caller's session.")
         object.__setattr__(self, "methods", frozenset(method.upper() for method in self.methods))

@@ -3,14 +3,14 @@
 import time
 from collections.abc import Iterator
 from datetime import timedelta
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
 
-from django.db import connections, models, transaction
+from django.db import connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from . import claims, engine
-from .models import IdempotencyRecord, RecordQuerySet, State
+from . import engine
+from .models import IdempotencyRecord, RecordQuerySet
 from .policies import Policy
 
 BATCH: Final = 500
@@ -50,19 +50,8 @@ def batches(*, using: str | None = None, batch_size: int = BATCH, limit: int | N
 
 
 def expired(*, using: str | None = None) -> RecordQuerySet:
-    """Return the records that a purge would delete now, by the database's clock."""
-    alias = using or engine.database(Policy())
-    records: RecordQuerySet = IdempotencyRecord.objects.using(alias)
-    return records.filter(state=State.COMPLETED, expires_at__lte=_Clock())
-
-
-class _Clock(models.Func):
-    """The time that the claims go by; the application's clock may be minutes off."""
-
-    output_field = models.DateTimeField()
-
-    def as_sql(self, compiler: Any, connection: BaseDatabaseWrapper, **context: Any) -> tuple[str, tuple[()]]:  # type: ignore[override]
-        return claims._CLAIMS[connection.vendor].clock, ()
+    """Return the records that a purge would delete now."""
+    return IdempotencyRecord.objects.using(using or engine.database(Policy())).expired()
 
 
 def _batches(connection: BaseDatabaseWrapper, size: int, limit: int | None) -> Iterator[int]:
@@ -86,13 +75,14 @@ def _read(alias: str, size: int) -> list[UUID]:
 def _delete(connection: BaseDatabaseWrapper, ids: list[UUID]) -> int:
     if not ids:
         return 0
+    records = expired(using=connection.alias)
     _without_gap_locks(connection)
     with transaction.atomic(connection.alias):
-        listed = expired(using=connection.alias).filter(pk__in=ids)
+        listed = records.filter(pk__in=ids)
         free = list(listed.select_for_update(skip_locked=True).values_list("pk", flat=True))
         # the WHERE clause is the judge where nothing was locked; and it is one statement, whoever
         # listens to deletions: the bodies are never loaded
-        return expired(using=connection.alias).filter(pk__in=free)._raw_delete(connection.alias)
+        return records.filter(pk__in=free)._raw_delete(connection.alias)
 
 
 def _without_gap_locks(connection: BaseDatabaseWrapper) -> None:

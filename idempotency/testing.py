@@ -180,7 +180,7 @@ def _planned(point: str, by: Die) -> Iterator[None]:
 
 def _points() -> Any:
     """Let the engine pass the points, where nothing happens unless the caller's context has planned it."""
-    attempt, call, announce = engine._attempt, engine._call, engine._announce
+    attempt, call, announce = engine._attempt, engine._call, engine.announce
 
     def attempt_between_points(claim: Any, policy: Any) -> Any:
         _reach("before_claim")
@@ -197,16 +197,16 @@ def _points() -> Any:
 
         return call(connection, operation, handle)
 
-    def announce_between_points(connection: Any, *args: Any) -> None:
+    def announce_between_points(*args: Any, alias: str, **kwargs: Any) -> None:
         _reach("before_commit")
-        transaction.on_commit(lambda: _reach("after_commit"), using=connection.alias)
-        announce(connection, *args)
+        transaction.on_commit(lambda: _reach("after_commit"), using=alias)
+        announce(*args, alias=alias, **kwargs)
 
     return patch.multiple(
         engine,
         _attempt=attempt_between_points,
         _call=call_then_point,
-        _announce=announce_between_points,
+        announce=announce_between_points,
     )
 
 

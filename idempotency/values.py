@@ -65,12 +65,12 @@ class Outcome:
         :raises TypeError: when the value has no form in JSON; return data, not objects.
         :raises ValueError: when it holds a NaN or an infinity.
         """
-        return cls(body=json.dumps(_pack(value), ensure_ascii=False, allow_nan=False).encode())
+        return cls(body=dumps(value).encode())
 
     @property
     def value(self) -> Any:
         """The value that was kept by :meth:`of`; tuples have become lists."""
-        return json.loads(self.body or b"null", object_hook=_unpack)
+        return loads(self.body or b"null")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,6 +90,25 @@ class Run:
     def replay(self) -> Outcome | None:
         """The earlier outcome to answer with, where this is a replay."""
         return self.outcome if self.replayed else None
+
+
+def dumps(value: Any) -> str:
+    """Write a value as JSON, with decimals, dates, times, spans and UUIDs.
+
+    :raises TypeError: when it has no form there.
+    :raises ValueError: when it holds a NaN or an infinity.
+    """
+    return json.dumps(_pack(value), ensure_ascii=False, allow_nan=False)
+
+
+def loads(text: str | bytes) -> Any:
+    """Read what :func:`dumps` wrote; tuples have become lists."""
+    return json.loads(text, object_hook=_unpack)
+
+
+def plain(value: Any) -> Any:
+    """Return the value as a repeat would get it."""
+    return loads(dumps(value))
 
 
 _TYPES: Final[dict[str, tuple[type, Callable[[Any], str], Callable[[str], Any]]]] = {

@@ -9,7 +9,7 @@ from django.core.checks import CheckMessage, Error, Info, Tags, Warning, registe
 from django.db import connections, router
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from idempotency import claims, engine
+from idempotency import dialects, engine
 from idempotency.policies import Policy
 
 from .views import routes
@@ -35,7 +35,7 @@ def check_vendor(**kwargs: Any) -> list[CheckMessage]:
             id="idempotency.E003",
         )
         for connection in _connections()
-        if connection.vendor not in claims.VENDORS
+        if connection.vendor not in dialects.VENDORS
     ]
 
 

@@ -72,7 +72,7 @@ class TestConnectionLost:
         assert not lab.run().replayed
 
     def test_before_the_commit(self, lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-        kind = type(claims.claim(lab.connection, lab.operation()))
+        kind = type(claims.claim(lab.connection.alias, lab.operation()))
         complete = kind.complete
 
         def complete_and_lose(*args: Any, **kwargs: Any) -> bool:

@@ -294,8 +294,8 @@ class TestJudge:
         def look(self: Any, *args: Any, **kwargs: Any) -> Any:
             return blind.pop() if blind else real(self, *args, **kwargs)
 
-        real = claims.Claim._look
-        kind = type(claims.claim(lab.connection, lab.operation()))
+        real = claims.AtomicClaim._look
+        kind = type(claims.claim(lab.connection.alias, lab.operation()))
         monkeypatch.setattr(kind, "attempt", lambda self, wait: self._found(look(self)))
 
         late = lab.run(handler=lab.handler("late", then=lambda: Background(lab.run).result()))

@@ -12,7 +12,7 @@ from django.db import OperationalError
 from django.db.models import F
 from django.db.transaction import TransactionManagementError
 
-from idempotency import claims
+from idempotency import dialects
 from idempotency.exceptions import OperationInProgress
 from tests.lab.effects import conflict
 from tests.lab.models import Counter
@@ -208,17 +208,17 @@ both = Barrier(2)
 class TestConflict:
     @pytest.mark.parametrize("code", ["40001", "40P01"])
     def test_is_known_by_its_code(self, code: str) -> None:
-        assert claims.is_conflict(with_cause(sqlstate=code))
+        assert dialects.is_conflict(with_cause(sqlstate=code))
 
     @pytest.mark.parametrize("number", [1213, 1205, 1020])
     def test_is_known_by_its_number(self, number: int) -> None:
-        assert claims.is_conflict(with_cause(number, "text"))
+        assert dialects.is_conflict(with_cause(number, "text"))
 
     @pytest.mark.parametrize(
         "error", [ValueError("40001"), ValueError(), OperationalError(2006), OperationalError("40001")]
     )
     def test_is_nothing_else(self, error: Exception) -> None:
-        assert not claims.is_conflict(error)
+        assert not dialects.is_conflict(error)
 
 
 def with_cause(*args: Any, **attributes: Any) -> OperationalError:

@@ -1,13 +1,16 @@
 """Under REPEATABLE READ, where a transaction does not see what its rivals commit."""
 
-from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from django.contrib.auth import get_user_model
+from django.db import connections, transaction
+from django.utils import timezone
 
+from orders.models import Order, Status
 from tests.processes import WebServer
 from tests.servers.private import wait_until
-from tests.shopping import at_once, http_client, request_body
+from tests.shopping import http_client, request_body
 
 SETTINGS = "config.settings"
 OPTIONS = {"mariadb": "isolation_level=repeatable%20read", "postgresql": "isolation_level=3"}
@@ -54,15 +57,34 @@ class TestRepeatableRead:
             assert (rival.status_code, rival.json()["code"]) == (409, "operation_in_progress")
         assert (post(server).status_code, server.scalar("SELECT COUNT(*) FROM orders_order")) == (200, 1)
 
-    def test_a_rival_sees_that_the_order_is_cancelled(self, server):
-        order_no = post(server).json()["data"]["orderId"]
 
-        def cancel(_):
-            with http_client(server.url) as client:
-                return client.post(f"/api/orders/{order_no}/cancel")
+@pytest.mark.mariadb
+@pytest.mark.django_db(transaction=True, databases="__all__")
+class TestTransitionUnderRepeatableRead:
+    """STO-01"""
 
-        told = Counter((answer.status_code, answer.json()["code"]) for answer in at_once(8, cancel))
-        if "mysql" in server.database_url:
-            assert told == {(200, 200): 8}
-        assert set(told) <= {(200, 200), (409, "operation_in_progress")}
-        assert server.scalar("SELECT on_hand FROM stock_stockitem WHERE sku = 'TEA-100'") == 100
+    @pytest.fixture
+    def rows(self):
+        user = get_user_model().objects.using("mariadb").create(username="alice")
+        orders = Order.objects.using("mariadb")
+        order = orders.create(user=user, order_no="ORD1", amount_minor=1, created_at=timezone.now())
+        with connections["mariadb"].cursor() as cursor:
+            cursor.execute("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        yield orders.filter(pk=order.pk)
+        connections["mariadb"].close()
+
+    def test_sees_a_rivals_move_behind_its_snapshot(self, rows):
+        with transaction.atomic(using="mariadb"):
+            assert rows.get().status == Status.PENDING
+            assert self.rival(rows) is True
+            assert rows.transition(to=Status.CANCELLED) is False
+
+    def rival(self, rows):
+        def move():
+            try:
+                return rows.transition(to=Status.CANCELLED)
+            finally:
+                connections["mariadb"].close()
+
+        with ThreadPoolExecutor(1) as pool:
+            return pool.submit(move).result()

@@ -63,7 +63,7 @@ def _build_gates() -> None:
     import orders.views
 
     orders.views.pause = lambda request: pass_gate("in_handler")
-    for kind in claims.Claim.__subclasses__():
+    for kind in claims.AtomicClaim.__subclasses__():
         kind.attempt = _gated(kind.attempt)
     BaseDatabaseWrapper.commit = _before("before_commit", BaseDatabaseWrapper.commit)
     signals.executed.connect(lambda **kwargs: pass_gate("after_commit"), weak=False)

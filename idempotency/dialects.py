@@ -1,0 +1,92 @@
+"""What the databases say differently: their clock, spans of time and errors."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Final
+
+from django.db import models
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dialect:
+    """How one database speaks of time; application clocks differ, so none of them is asked."""
+
+    clock: str
+    """The database's own time."""
+
+    quote: str = '"'
+    """Stands around the name of a table or column."""
+
+    later: str
+    """The clock plus one parameter; NULL where that is NULL."""
+
+    span: Callable[[timedelta], Any]
+    """Makes that parameter."""
+
+    def names(self, *names: str) -> str:
+        """Quote and list names."""
+        return ", ".join(f"{self.quote}{name}{self.quote}" for name in names)
+
+    def parameter(self, span: timedelta | None) -> Any:
+        """Return the parameter of :attr:`later`."""
+        return None if span is None else self.span(span)
+
+
+_DIALECTS: Final[dict[str, Dialect]] = {
+    "postgresql": Dialect(
+        clock="clock_timestamp()",
+        later="clock_timestamp() + %s::interval",
+        span=lambda span: span,
+    ),
+    "mysql": Dialect(  # Django stores UTC and leaves the session's zone alone, so NOW() is another time
+        clock="UTC_TIMESTAMP(6)",
+        quote="`",
+        later="UTC_TIMESTAMP(6) + INTERVAL %s MICROSECOND",
+        span=lambda span: span // timedelta(microseconds=1),
+    ),
+    "sqlite": Dialect(
+        clock="strftime('%%Y-%%m-%%d %%H:%%M:%%f', 'now')",
+        later="strftime('%%Y-%%m-%%d %%H:%%M:%%f', 'now', %s)",
+        span=lambda span: f"{span.total_seconds():+.6f} seconds",
+    ),
+}
+
+VENDORS: Final = frozenset(_DIALECTS)
+
+_CONFLICTS: Final = frozenset(
+    {"40001", "40P01"}  # PostgreSQL: serialization failure, deadlock
+    | {1213, 1205, 1020}  # MySQL: deadlock, lock wait timeout, changed since it was read
+    | {"SQLITE_BUSY", "SQLITE_BUSY_SNAPSHOT"}
+)
+
+
+def dialect(connection: BaseDatabaseWrapper) -> Dialect:
+    """Return the dialect of a database."""
+    return _DIALECTS[connection.vendor]
+
+
+class Clock(models.Func):
+    """The database's own time, in a query."""
+
+    output_field = models.DateTimeField()
+
+    def as_sql(self, compiler: Any, connection: BaseDatabaseWrapper, **context: Any) -> tuple[str, tuple[()]]:  # type: ignore[override]
+        return dialect(connection).clock, ()
+
+
+def is_conflict(error: BaseException) -> bool:
+    """Tell whether a transaction failed only for its rivals' sake, and may succeed when run again."""
+    return code(error) in _CONFLICTS
+
+
+def code(error: BaseException) -> str | int | None:
+    """Return the database's own code of an error: MySQL's number, PostgreSQL's SQLSTATE, SQLite's name."""
+    cause = error.__cause__ or error
+    if cause.args and isinstance(cause.args[0], int):
+        return cause.args[0]
+    for name in ("sqlstate", "pgcode", "sqlite_errorname"):
+        if found := getattr(cause, name, None):
+            return found  # type: ignore[no-any-return]
+    return None

@@ -1,0 +1,87 @@
+"""A record's row, for the statements that the ORM would make slow or could not say."""
+
+import json
+from dataclasses import dataclass
+from typing import Any, Final
+
+from django.db import connections
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+from .dialects import Dialect, dialect
+from .models import IdempotencyRecord
+from .values import Operation, Outcome
+
+TABLE: Final = IdempotencyRecord._meta.db_table
+
+READABLE: Final = 255
+"""Characters of a column for people."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """A record that answers a repeat."""
+
+    fingerprint: bytes | None
+    outcome: Outcome
+
+
+class Busy(Exception):
+    """A rival is at work on the same operation."""
+
+
+class Row:
+    """The row of one operation in one database."""
+
+    def __init__(self, alias: str, operation: Operation) -> None:
+        self.alias = alias
+        self.operation = operation
+
+    @property
+    def connection(self) -> BaseDatabaseWrapper:
+        """This thread's connection."""
+        return connections[self.alias]
+
+    @property
+    def dialect(self) -> Dialect:
+        return dialect(self.connection)
+
+    @property
+    def id(self) -> Any:
+        native = self.connection.features.has_native_uuid_field
+        return str(self.operation.id) if native else self.operation.id.hex
+
+    @property
+    def identity(self) -> list[Any]:
+        """The values of ``id, operation, scope, key, label``."""
+        operation = self.operation
+        texts = (operation.name, operation.scope, operation.key, operation.label or operation.key)
+        return [self.id, *map(_readable, texts)]
+
+    def execute(self, sql: str, params: list[Any]) -> int:
+        """Run a statement; return how many rows it met."""
+        with self.connection.cursor() as cursor:
+            cursor.execute(sql, params)
+            return cursor.rowcount  # type: ignore[no-any-return]
+
+    def fetch(self, sql: str, params: list[Any]) -> tuple[Any, ...] | None:
+        with self.connection.cursor() as cursor:
+            cursor.execute(sql, params)
+            return cursor.fetchone()  # type: ignore[no-any-return]
+
+
+def found(fingerprint: Any, status: int | None, headers: str, body: Any) -> Found:
+    """Make the columns of a completed record an outcome."""
+    kept = tuple((name, value) for name, value in json.loads(headers))
+    return Found(as_bytes(fingerprint), Outcome(status=status, headers=kept, body=as_bytes(body)))
+
+
+def as_bytes(value: Any) -> bytes | None:
+    return None if value is None else bytes(value)
+
+
+def _readable(text: str) -> str:
+    """Cut and clean a text for people; no decision is made on it."""
+    text = text[:READABLE]
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
