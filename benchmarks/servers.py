@@ -1,8 +1,17 @@
 """The servers that are measured: those that the environment names, else private ones as in the tests."""
 
 import os
+from pathlib import Path
 
+from tests.servers import postgresql
 from tests.servers.private import PrivateServer, ServerFailed
+
+
+class PostgreSQL(postgresql.PostgreSQL):
+    """Flushes each commit as a shop's database does; that of the tests does not."""
+
+    def command(self) -> list[str | Path]:
+        return [*super().command(), "--fsync=on", "--full_page_writes=on", "--synchronous_commit=on"]
 
 
 def provide(kind: type[PrivateServer]) -> str:

@@ -28,11 +28,8 @@ if apps.is_installed("unfold"):
 else:
     from django.contrib.admin import ModelAdmin
 
-COUNTED: Final = 10_000
-"""Records that a list counts and leads to: counting all of a large table takes seconds."""
-
-FILTERED: Final = 100_000
-"""The newest records, which filters look through: they have no index, since it would burden each claim."""
+NEWEST: Final = 10_000
+"""Records that a list counts and filters look through: an index for it would be paid for by each claim."""
 
 PREVIEWED: Final = 16 * 1024
 """Characters of a body that the page shows."""
@@ -46,7 +43,7 @@ class BoundedPaginator(Paginator):  # type: ignore[type-arg]
     @cached_property
     def count(self) -> int:
         records: Any = self.object_list
-        return records.order_by().values("pk")[:COUNTED].count()  # type: ignore[no-any-return]
+        return records.order_by().values("pk")[:NEWEST].count()  # type: ignore[no-any-return]
 
 
 class StatusFilter(admin.SimpleListFilter):
@@ -212,7 +209,7 @@ def _newest(records: QuerySet[Any]) -> QuerySet[Any]:
 def _horizon(alias: str) -> datetime | None:
     """Return the age, found by its index, from which on filters no longer look; ``None`` in a small table."""
     ages = IdempotencyRecord.objects.using(alias).order_by("-created_at")
-    return ages.values_list("created_at", flat=True)[FILTERED : FILTERED + 1].first()
+    return ages.values_list("created_at", flat=True)[NEWEST : NEWEST + 1].first()
 
 
 def _bounds(changelist: Any) -> str | None:
@@ -222,10 +219,10 @@ def _bounds(changelist: Any) -> str | None:
     if changelist.has_active_filters:
         if _horizon(changelist.queryset.db) is None:
             return None
-        return gettext("Filters look through the newest %(count)s records.") % {"count": f"{FILTERED:,}"}
-    if changelist.result_count < COUNTED:
+        return gettext("Filters look through the newest %(count)s records.") % {"count": f"{NEWEST:,}"}
+    if changelist.result_count < NEWEST:
         return None
-    return gettext("The first %(count)s records. A search finds any.") % {"count": f"{COUNTED:,}"}
+    return gettext("The first %(count)s records. A search finds any.") % {"count": f"{NEWEST:,}"}
 
 
 def _is_expired(record: IdempotencyRecord) -> bool:

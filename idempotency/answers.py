@@ -68,7 +68,7 @@ def _read(response: StreamingHttpResponse, limit: float, request: HttpRequest) -
         # under WSGI the generator's event loop ends with this call, and whatever is left of it
         limit = limit if isinstance(request, ASGIRequest) else inf
         return async_to_sync(_read_async)(response, limit)
-    stream = iter(response.streaming_content)
+    stream = iter(response.streaming_content)  # type: ignore[arg-type]
     chunks = _Chunks(limit)
     for chunk in stream:
         if chunks.add(chunk):
@@ -83,7 +83,7 @@ async def _read_async(response: StreamingHttpResponse, limit: float) -> bytes:
     async for chunk in stream:
         if chunks.add(chunk):
             break
-    response.streaming_content = _chain(chunks, stream)  # type: ignore[assignment]
+    response.streaming_content = _chain(chunks, stream)
     return b"".join(chunks)
 
 

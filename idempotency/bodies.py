@@ -1,7 +1,8 @@
 """Reading a request's body for its fingerprint, so that the view can still read it: streamed, of any size."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
+from itertools import chain
 from tempfile import SpooledTemporaryFile
 from typing import IO, Any, Final
 
@@ -25,7 +26,9 @@ def fingerprint(request: HttpRequest, *, ignored: Iterable[str] = ()) -> bytes:
     """Digest the content: JSON by value, a form by fields and files, anything else by bytes."""
     if request.method == "POST" and request.content_type in FORMS:
         return fingerprints.of_fields(
-            dict(request.POST.lists()), dict(request.FILES.lists()), ignored=ignored
+            dict(request.POST.lists()),
+            {name: list(files) for name, files in request.FILES.lists()},
+            ignored=ignored,
         )
     file = spool(request)
     try:
@@ -50,7 +53,7 @@ def spool(request: HttpRequest) -> IO[bytes]:
         raise RawPostDataException("The body was read before its fingerprint was taken.")
     source = request._stream
     if not _is_seekable(source):
-        request._stream = _Spool(settings.FILE_UPLOAD_MAX_MEMORY_SIZE)
+        request._stream = _Spool(settings.FILE_UPLOAD_MAX_MEMORY_SIZE)  # type: ignore[assignment]
         for chunk in _chunks(source):
             request._stream.write(chunk)
     request._stream.seek(0)
@@ -59,17 +62,22 @@ def spool(request: HttpRequest) -> IO[bytes]:
 
 def is_gone(request: HttpRequest) -> bool:
     """Tell whether somebody has read the stream and kept nothing."""
-    return request._read_started and not hasattr(request, "_body")
+    return request._read_started and not hasattr(request, "_body")  # type: ignore[attr-defined]
 
 
 def rewind(request: HttpRequest) -> None:
     """Let the view read the body and the uploaded files anew."""
     if _is_seekable(getattr(request, "_stream", None)):
         request._stream.seek(0)
-        request._read_started = False
-    for files in dict(getattr(request, "_files", {})).values():
-        for file in files if isinstance(files, list) else [files]:
-            file.seek(0)
+        request._read_started = False  # type: ignore[attr-defined]
+    if files := getattr(request, "_files", None):
+        rewind_files(dict(files.lists()))
+
+
+def rewind_files(files: Mapping[str, list[Any]]) -> None:
+    """Let the view read the uploaded files anew."""
+    for file in chain.from_iterable(files.values()):
+        file.seek(0)
 
 
 def _of_file(file: IO[bytes], request: HttpRequest, ignored: Iterable[str]) -> bytes:

@@ -10,13 +10,15 @@ dies with them. The primary key is the judge; the lock before it only saves a ri
 
 import json
 from datetime import timedelta
+from functools import cache, cached_property
 from typing import Any, Final
 
 from django.db import IntegrityError, OperationalError, connections, transaction
+from django.db.backends.base.base import BaseDatabaseWrapper
 
-from .dialects import code
+from .dialects import Dialect, code
 from .models import State
-from .rows import Busy, Found, Row, found
+from .rows import TABLE, Busy, Found, Row, found
 from .values import Operation, Outcome
 
 _IDENTITY: Final = ("id", "operation", "scope", "key", "label")
@@ -41,13 +43,15 @@ class AtomicClaim(Row):
         """Write the outcome; ``False`` when a rival's record came first and all must be rolled back."""
         raise NotImplementedError
 
-    def _look(self, *, suffix: str = "") -> tuple[Any, ...] | None:
-        return self.fetch(self._look_sql(suffix=suffix), [self.id])
+    def peek(self) -> Found | None:
+        """Return the record that is there, without a claim and outside any transaction."""
+        try:
+            return self._found(self._look())
+        except Busy:
+            return None
 
-    def _look_sql(self, *, suffix: str = "") -> str:
-        names = self.names("fingerprint", "state", "status", "headers", "body")
-        expired = f"COALESCE(expires_at <= {self.dialect.clock}, FALSE)"
-        return f"SELECT {names}, {expired} FROM {self.table} WHERE id = %s{suffix}"
+    def _look(self, *, suffix: str = "") -> tuple[Any, ...] | None:
+        return self.fetch(_look_sql(self.dialect) + suffix, [self.id])
 
     def _found(self, row: tuple[Any, ...] | None) -> Found | None:
         if row is None:
@@ -59,16 +63,6 @@ class AtomicClaim(Row):
             raise Busy
         return found(fingerprint, status, headers, body)
 
-    def _insert_sql(self) -> str:
-        """Insert the finished record, or take over an expired one: the WHERE clause is the judge."""
-        columns = (*_IDENTITY, *_FIRST, *_LAST)
-        values = ["%s"] * 7 + [self.dialect.clock] + ["%s"] * 3 + [self.dialect.clock, self.dialect.later]
-        updates = ", ".join(f"{name} = excluded.{name}" for name in (*_FIRST, *_LAST))
-        return (
-            f"INSERT INTO {self.table} AS r ({self.names(*columns)}) VALUES ({', '.join(values)}) "
-            f"ON CONFLICT (id) DO UPDATE SET {updates} WHERE r.expires_at <= {self.dialect.clock}"
-        )
-
     def _insert(self, outcome: Outcome, retention: timedelta | None) -> bool:
         params = [
             *self.identity,
@@ -79,7 +73,30 @@ class AtomicClaim(Row):
             outcome.body,
             self.dialect.parameter(retention),
         ]
-        return self.execute(self._insert_sql(), params) == 1
+        return self.execute(_insert_sql(self.dialect), params) == 1
+
+    @cached_property
+    def connection(self) -> BaseDatabaseWrapper:
+        """An atomic claim never leaves its thread."""
+        return connections[self.alias]
+
+
+@cache
+def _look_sql(dialect: Dialect) -> str:
+    names = dialect.names("fingerprint", "state", "status", "headers", "body")
+    return f"SELECT {names}, COALESCE(expires_at <= {dialect.clock}, FALSE) FROM {TABLE} WHERE id = %s"
+
+
+@cache
+def _insert_sql(dialect: Dialect) -> str:
+    """Insert the finished record, or take over an expired one: the WHERE clause is the judge."""
+    names = dialect.names(*_IDENTITY, *_FIRST, *_LAST)
+    values = ["%s"] * 7 + [dialect.clock] + ["%s"] * 3 + [dialect.clock, dialect.later]
+    updates = ", ".join(f"{name} = excluded.{name}" for name in (*_FIRST, *_LAST))
+    return (
+        f"INSERT INTO {TABLE} AS r ({names}) VALUES ({', '.join(values)}) "
+        f"ON CONFLICT (id) DO UPDATE SET {updates} WHERE r.expires_at <= {dialect.clock}"
+    )
 
 
 class PostgreSQLClaim(AtomicClaim):
@@ -108,7 +125,7 @@ class PostgreSQLClaim(AtomicClaim):
             if not self._takes_two_statements:
                 cursor.execute(lock, [self._lock_id])
                 return cursor.fetchone()[0], self._look()
-            cursor.execute(f"{lock}; {self._look_sql()}", [self._lock_id, self.id])
+            cursor.execute(f"{lock}; {_look_sql(self.dialect)}", [self._lock_id, self.id])
             locked = cursor.fetchone()[0]
             cursor.nextset()
             return locked, cursor.fetchone()
@@ -160,8 +177,9 @@ class MySQLClaim(AtomicClaim):
 
     def complete(self, outcome: Outcome, *, retention: timedelta | None) -> bool:
         sql = (
-            f"UPDATE {self.table} SET state = %s, status = %s, headers = %s, body = %s, "
-            f"completed_at = {self.dialect.clock}, expires_at = {self.dialect.later} WHERE id = %s AND state = %s"
+            f"UPDATE {TABLE} SET state = %s, status = %s, headers = %s, body = %s, "
+            f"completed_at = {self.dialect.clock}, expires_at = {self.dialect.later} "
+            "WHERE id = %s AND state = %s"
         )
         params = [State.COMPLETED.value, outcome.status, json.dumps(outcome.headers), outcome.body]
         params += [self.dialect.parameter(retention), self.id, State.IN_PROGRESS.value]
@@ -170,7 +188,7 @@ class MySQLClaim(AtomicClaim):
     def _insert_unfinished(self, wait: timedelta) -> bool:
         columns = (*_IDENTITY, *_FIRST, "headers")
         values = f"{', '.join(['%s'] * 7)}, {self.dialect.clock}, '[]'"
-        sql = f"INSERT INTO {self.table} ({self.names(*columns)}) VALUES ({values})"
+        sql = f"INSERT INTO {TABLE} ({self.dialect.names(*columns)}) VALUES ({values})"
         params = [*self.identity, self.operation.fingerprint, State.IN_PROGRESS.value]
         try:
             return self.execute(self._bounded(sql, wait), params) == 1
@@ -179,15 +197,19 @@ class MySQLClaim(AtomicClaim):
                 raise
             return False
         except OperationalError as error:
-            if code(error) != 1205:  # lock wait timeout: the rival has not committed
-                raise
-            raise Busy from error
+            if code(error) != 1205 or self._is_expired():  # lock wait timeout
+                raise  # a purge or a taker holds the expired row for a moment: a conflict, to be run again
+            raise Busy from error  # a rival that has not committed
+
+    def _is_expired(self) -> bool:
+        row = self._look()  # without a lock: what is committed
+        return row is not None and bool(row[-1])
 
     def _take_over(self) -> None:
         """Make the expired row ours. Rivals that hold its shared lock too make this a conflict."""
         sql = (
-            f"UPDATE {self.table} SET fingerprint = %s, state = %s, created_at = {self.dialect.clock}, status = NULL, "
-            f"headers = '[]', body = NULL, completed_at = NULL, expires_at = NULL "
+            f"UPDATE {TABLE} SET fingerprint = %s, state = %s, created_at = {self.dialect.clock}, "
+            "status = NULL, headers = '[]', body = NULL, completed_at = NULL, expires_at = NULL "
             f"WHERE id = %s AND expires_at <= {self.dialect.clock}"
         )
         params = [self.operation.fingerprint, State.IN_PROGRESS.value, self.id]

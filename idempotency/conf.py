@@ -11,6 +11,7 @@ DEFAULTS: Final[dict[str, Any]] = {
     "IDEMPOTENCY_REQUIRED": True,
     "IDEMPOTENCY_RETENTION": timedelta(hours=24),
     "IDEMPOTENCY_WAIT": timedelta(0),
+    "IDEMPOTENCY_REPLAY_FIRST": False,
     "IDEMPOTENCY_REMEMBER": frozenset(),
     "IDEMPOTENCY_BODY_LIMIT": 1024 * 1024,
     "IDEMPOTENCY_RETRY_AFTER": timedelta(seconds=1),

@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial, wraps
 from http import HTTPStatus
-from inspect import Signature, iscoroutinefunction, signature
+from inspect import Signature, signature
 from typing import Any, Final
 
-from asgiref.sync import async_to_sync, sync_to_async
+from asgiref.sync import async_to_sync, iscoroutinefunction, sync_to_async
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
@@ -48,7 +48,8 @@ def idempotent(
 
     ``function.run(…)`` returns a :class:`~idempotency.values.Run`, which tells whether it was a replay.
 
-    :raises KeyMissing: on a call whose key is ``None`` or empty.
+    :raises KeyMissing: on a call whose key, or a part of key or scope, is ``None``; or whose key is empty.
+    :raises KeyInvalid: on a call whose key is blank, too long, or not printable.
     :raises KeyReused, OperationInProgress, StoreUnavailable: on a call, as :func:`idempotency.engine.run`.
     """
     policy = Policy(operation=name, retention=retention, wait=wait, lease=lease, using=using)
@@ -60,7 +61,11 @@ def idempotent(
         def run(*args: Any, **kwargs: Any) -> Run:
             bound = parameters.bind(*args, **kwargs)
             bound.apply_defaults()
-            operation = _operation(name, bound.arguments, key, scope, fingerprint)
+            try:
+                operation = _operation(name, bound.arguments, key, scope, fingerprint)
+            except IdempotencyError as error:
+                engine.refuse(error)
+                raise
             if lease:
                 return _of_value(
                     leased.run(operation, partial(_complete, plain, args, kwargs), policy=policy)
@@ -152,7 +157,7 @@ class _Guard:
         else:
             work = partial(_keep_answer, view, policy, request)
             run = engine.run(operation, work, policy=policy, before_rerun=rewind)
-        return http.mark_replayed(self.replay(request, run.outcome)) if run.replayed else run.value
+        return run.value if run.replay is None else http.mark_replayed(self.replay(request, run.replay))
 
 
 def _operation(
@@ -163,9 +168,15 @@ def _operation(
     return Operation(
         name=name,
         scope=_text(scope, arguments),
-        key=keys.check(_text(key, arguments)),
+        key=_key(key, arguments),
         fingerprint=None if fingerprint is None else fingerprints.of_value(_pick(fingerprint, arguments)),
     )
+
+
+def _key(part: Part, arguments: Mapping[str, Any]) -> str:
+    if key := _text(part, arguments):
+        return keys.check(key)
+    raise KeyMissing
 
 
 def _names(part: Part) -> set[str]:
@@ -221,7 +232,7 @@ def _keep_answer(view: Callable[[], Any], policy: Policy, request: HttpRequest) 
 def _keep_leased_answer(
     view: Callable[[], Any], policy: Policy, request: HttpRequest, claim: leased.Claim
 ) -> tuple[Any, Outcome | None]:
-    request.idempotency_claim = claim
+    request.idempotency_claim = claim  # type: ignore[attr-defined]
     response, outcome = _keep_answer(view, policy, request)
     if response.status_code >= HTTPStatus.INTERNAL_SERVER_ERROR:
         raise leased.Unfinished(response)

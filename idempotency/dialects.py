@@ -16,11 +16,18 @@ class Dialect:
     clock: str
     """The database's own time."""
 
+    quote: str = '"'
+    """Stands around the name of a table or column."""
+
     later: str
     """The clock plus one parameter; NULL where that is NULL."""
 
     span: Callable[[timedelta], Any]
     """Makes that parameter."""
+
+    def names(self, *names: str) -> str:
+        """Quote and list names."""
+        return ", ".join(f"{self.quote}{name}{self.quote}" for name in names)
 
     def parameter(self, span: timedelta | None) -> Any:
         """Return the parameter of :attr:`later`."""
@@ -35,6 +42,7 @@ _DIALECTS: Final[dict[str, Dialect]] = {
     ),
     "mysql": Dialect(  # Django stores UTC and leaves the session's zone alone, so NOW() is another time
         clock="UTC_TIMESTAMP(6)",
+        quote="`",
         later="UTC_TIMESTAMP(6) + INTERVAL %s MICROSECOND",
         span=lambda span: span // timedelta(microseconds=1),
     ),

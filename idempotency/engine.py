@@ -13,7 +13,8 @@ Every adapter builds an :class:`~idempotency.values.Operation` and calls :func:`
 
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import timedelta
 from functools import partial
@@ -22,7 +23,7 @@ from uuid import UUID
 
 from django.db import DatabaseError, InterfaceError, OperationalError, connections, router, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as _
 
 from . import claims, conf, dialects, signals
 from .exceptions import IdempotencyError, KeyReused, OperationInProgress, StoreUnavailable
@@ -78,7 +79,7 @@ def database(policy: Policy) -> str:
 
 
 def rerun(attempt: Callable[[], Result], before: Callable[[], None] | None = None) -> Result:
-    """Call ``attempt``, which owns its transaction, until no rival makes that fail; bounded in number and time.
+    """Call ``attempt``, which owns its transaction, until no rival makes it fail; bounded in number and time.
 
     ``before`` is called before each further attempt.
 
@@ -107,18 +108,44 @@ def _run(
     connection = connections[database(policy)]
     if connection.in_atomic_block:
         return _within(connection, operation, handler, policy)
+    if policy.replay_first and (found := _peek(connection, operation)):
+        return replay(operation, found)
     return rerun(partial(_once, connection, operation, handler, policy), before_rerun)
+
+
+def _peek(connection: BaseDatabaseWrapper, operation: Operation) -> Found | None:
+    with available():
+        return claims.claim(connection.alias, operation).peek()
+
+
+@contextmanager
+def available() -> Iterator[None]:
+    """Turn a database that cannot be reached into the error that says so."""
+    try:
+        yield
+    except (OperationalError, InterfaceError) as error:
+        if dialects.is_conflict(error):
+            raise
+        raise StoreUnavailable(conf.get("RETRY_AFTER")) from error
 
 
 def _within(connection: BaseDatabaseWrapper, operation: Operation, handler: Handler, policy: Policy) -> Run:
     """Run inside the caller's transaction, which a conflict has doomed: only its owner can run it again."""
     try:
         return _once(connection, operation, handler, policy)
+    except StoreUnavailable:
+        connection.set_rollback(True)  # there is nothing left to commit
+        raise
     except DatabaseError as error:
-        if not dialects.is_conflict(error):
+        if not dialects.is_conflict(error) or _is_ours(connection):
             raise
         connection.set_rollback(True)
         raise in_progress() from error
+
+
+def _is_ours(connection: BaseDatabaseWrapper) -> bool:
+    """Tell whether an operation is at work on this connection, which decides what a conflict means."""
+    return any(alias == connection.alias for alias, _ in _running.get())
 
 
 class _Discard(Exception):

@@ -4,7 +4,7 @@ A fingerprint is 16 bytes, compared with the first request's and never part of t
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date, time, timedelta
 from decimal import Decimal
 from hashlib import blake2b
@@ -49,8 +49,7 @@ def of_value(value: Any, *, ignored: Iterable[str] = ()) -> bytes:
 def of_json(text: bytes, *, charset: str = "utf-8", ignored: Iterable[str] = ()) -> bytes:
     """Digest a JSON text by value, its numbers exactly; a text that is not JSON by its bytes."""
     try:
-        value = json.loads(text.decode(charset), parse_float=Decimal, parse_constant=_refuse)
-        return of_value(value, ignored=ignored)
+        return of_value(_decoder.decode(text.decode(charset)), ignored=ignored)
     except (
         ValueError,
         LookupError,
@@ -69,7 +68,10 @@ def of_bytes(chunks: Iterable[bytes]) -> bytes:
 
 
 def of_fields(
-    fields: Mapping[str, list[str]], files: Mapping[str, list[Chunked]], *, ignored: Iterable[str] = ()
+    fields: Mapping[str, Sequence[str]],
+    files: Mapping[str, Sequence[Chunked]],
+    *,
+    ignored: Iterable[str] = (),
 ) -> bytes:
     """Digest a form by its fields and the content of its files; their order and the boundary do not count.
 
@@ -93,6 +95,9 @@ def _of_file(file: Chunked) -> bytes:
 
 def _refuse(constant: str) -> None:
     raise ValueError(f"{constant} is not JSON")
+
+
+_decoder = json.JSONDecoder(parse_float=Decimal, parse_constant=_refuse)
 
 
 def _without(value: Any, paths: list[list[str]]) -> Any:

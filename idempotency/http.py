@@ -69,7 +69,7 @@ def key(request: HttpRequest) -> str | None:
 
     :raises KeyInvalid: when the header holds no well-formed key.
     """
-    header = request.headers.get(conf.get("HEADER"))
+    header = request.META.get(f"HTTP_{conf.get('HEADER').upper().replace('-', '_')}")
     return None if header is None else keys.parse(header)
 
 
@@ -105,9 +105,9 @@ def scope(request: HttpRequest) -> str:
 
 def fingerprint(request: HttpRequest, policy: Policy, content: Callable[[], bytes] | None = None) -> bytes:
     """Digest what was asked: query string and content, the content by ``content()`` where that is given."""
-    query = fingerprints.of_fields(dict(request.GET.lists()), {}, ignored=policy.ignored_fields)
     body = content() if content else bodies.fingerprint(request, ignored=policy.ignored_fields)
-    return fingerprints.combine(query, body)
+    query = {name: values for name, values in request.GET.lists() if name not in policy.ignored_fields}
+    return fingerprints.combine(fingerprints.of_fields(query, {}), body) if query else body
 
 
 def operation(

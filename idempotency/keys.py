@@ -3,7 +3,8 @@
 import re
 from typing import Final
 
-from django.utils.translation import gettext as _
+from django.utils.text import format_lazy
+from django.utils.translation import gettext_lazy as _
 
 from .exceptions import KeyInvalid
 
@@ -38,7 +39,7 @@ def check(key: str) -> str:
     if not key.strip():
         raise KeyInvalid(_("The key is empty."))
     if len(key) > MAX_LENGTH:
-        raise KeyInvalid(_("The key is longer than %(limit)d characters.") % {"limit": MAX_LENGTH})
+        raise KeyInvalid(format_lazy(_("The key is longer than {limit} characters."), limit=MAX_LENGTH))
     if not key.isprintable():
         raise KeyInvalid(_("The key may hold printable characters only."))
     return key

@@ -19,10 +19,10 @@ from hashlib import blake2b
 from typing import Any, Final, TypeVar
 
 from django.core.exceptions import ImproperlyConfigured
-from django.db import DatabaseError, InterfaceError, OperationalError, transaction
+from django.db import DatabaseError, InterfaceError, transaction
 
-from . import conf, engine, values
-from .exceptions import ClaimLost, IdempotencyError, OutcomeUnknown, Refused, StoreUnavailable
+from . import engine, values
+from .exceptions import ClaimLost, IdempotencyError, OutcomeUnknown, Refused
 from .leases import Lease, OtherFingerprint, Taken
 from .policies import Policy
 from .rows import Busy, Found
@@ -108,7 +108,7 @@ class Claim:
 
         def attempt() -> Outcome:
             outcome = fn()
-            self._lease.complete(outcome, retention=self._policy.retention)
+            self._lease.complete(outcome, retention=self._policy.retention)  # type: ignore[arg-type]
             engine.announce(self.operation, outcome, expired=self.expired, alias=self._lease.alias)
             return outcome
 
@@ -130,7 +130,7 @@ class Claim:
         return self._steps[name]
 
     def end(self, error: BaseException | None) -> None:
-        """End an attempt that brought no outcome: forget it where nothing happened, else leave it resumable."""
+        """End an attempt without an outcome: forget it if nothing happened, else leave it to be resumed."""
         nothing_happened = isinstance(error, Refused) or (
             self._untouched and not isinstance(error, OutcomeUnknown)
         )
@@ -146,10 +146,11 @@ class Claim:
 
         def attempt() -> Value:
             with transaction.atomic(self._lease.alias, durable=True):
-                self._lease.renew(self._policy.lease)
+                self._lease.renew(self._policy.lease)  # type: ignore[arg-type]
                 return fn()
 
-        return _available(partial(engine.rerun, attempt))
+        with engine.available():
+            return engine.rerun(attempt)
 
 
 def run(operation: Operation, handler: Handler, *, policy: Policy) -> Run:
@@ -198,10 +199,11 @@ def _ended(claim: Claim, value: Any) -> Run:
 
 
 def _take(lease: Lease, policy: Policy) -> Found | Taken:
-    deadline = time.monotonic() + policy.wait.total_seconds()
+    deadline = time.monotonic() + policy.wait.total_seconds()  # type: ignore[union-attr]
     while True:
         try:
-            return _available(partial(engine.rerun, partial(_take_once, lease, policy)))
+            with engine.available():
+                return engine.rerun(partial(_take_once, lease, policy))
         except Busy as busy:
             if time.monotonic() >= deadline:
                 raise engine.in_progress() from busy
@@ -213,16 +215,10 @@ def _take(lease: Lease, policy: Policy) -> Found | Taken:
 def _take_once(lease: Lease, policy: Policy) -> Found | Taken:
     try:
         with transaction.atomic(lease.alias, durable=True):
-            return lease.take(policy.lease)
+            return lease.take(policy.lease)  # type: ignore[arg-type]
     except RuntimeError as error:
         raise ImproperlyConfigured(
-            "A leased operation commits its claim before the work begins, so it cannot run inside a transaction: "
-            "call it outside atomic(), and exempt its view from ATOMIC_REQUESTS (transaction.non_atomic_requests)."
+            "A leased operation commits its claim before the work begins, so it cannot run inside a "
+            "transaction: call it outside atomic(), and take its view out of ATOMIC_REQUESTS "
+            "(transaction.non_atomic_requests)."
         ) from error
-
-
-def _available(fn: Callable[[], Value]) -> Value:
-    try:
-        return fn()
-    except (OperationalError, InterfaceError) as error:
-        raise StoreUnavailable(conf.get("RETRY_AFTER")) from error

@@ -16,7 +16,7 @@ from django.db import IntegrityError, transaction
 from . import values
 from .exceptions import ClaimLost
 from .models import State
-from .rows import Busy, Found, Row, as_bytes, found
+from .rows import TABLE, Busy, Found, Row, as_bytes, found
 from .values import Outcome
 
 Value = TypeVar("Value")
@@ -31,6 +31,13 @@ _COLUMNS: Final = (
     "steps",
     "token",
     "attempts",
+)
+
+
+_FIRST: Final = (
+    *("id", "operation", "scope", "key", "label"),
+    *("fingerprint", "state", "headers", "steps", "attempts"),
+    *("operation_id", "token", "created_at", "leased_until"),
 )
 
 
@@ -90,8 +97,8 @@ class Lease(Row):
         """Keep the outcome and end the claim."""
         clock, later = self.dialect.clock, self.dialect.later
         columns = (
-            f"state = %s, status = %s, headers = %s, body = %s, steps = NULL, token = NULL, leased_until = NULL, "
-            f"completed_at = {clock}, expires_at = {later}"
+            "state = %s, status = %s, headers = %s, body = %s, steps = NULL, token = NULL, "
+            f"leased_until = NULL, completed_at = {clock}, expires_at = {later}"
         )
         kept = [outcome.status, json.dumps(outcome.headers), outcome.body]
         self._write(columns, [State.COMPLETED.value, *kept, self.dialect.parameter(retention)])
@@ -102,23 +109,22 @@ class Lease(Row):
 
     def forget(self) -> None:
         """Free the key: nothing happened, and the next attempt is a new one towards the outside too."""
-        sql = f"DELETE FROM {self.table} WHERE id = %s AND token = %s AND state = %s"
+        sql = f"DELETE FROM {TABLE} WHERE id = %s AND token = %s AND state = %s"
         if self.execute(sql, [self.id, self._uuid(self.token), State.IN_PROGRESS.value]) != 1:
             raise ClaimLost(timedelta(0))
 
     def _write(self, columns: str, params: list[Any]) -> None:
-        sql = f"UPDATE {self.table} SET {columns} WHERE id = %s AND token = %s AND state = %s"
+        sql = f"UPDATE {TABLE} SET {columns} WHERE id = %s AND token = %s AND state = %s"
         params = [*params, self.id, self._uuid(self.token), State.IN_PROGRESS.value]
         if self.execute(sql, params) != 1:
             raise ClaimLost(timedelta(0))
 
     def _look(self) -> tuple[Any, ...] | None:
         clock = self.dialect.clock
-        expired, ended = (
-            f"COALESCE(expires_at <= {clock}, FALSE)",
-            f"COALESCE(leased_until <= {clock}, FALSE)",
+        sql = (
+            f"SELECT {self.dialect.names(*_COLUMNS)}, COALESCE(expires_at <= {clock}, FALSE), "
+            f"COALESCE(leased_until <= {clock}, FALSE) FROM {TABLE} WHERE id = %s"
         )
-        sql = f"SELECT {self.names(*_COLUMNS)}, {expired}, {ended} FROM {self.table} WHERE id = %s"
         return self.fetch(sql, [self.id])
 
     def _answer(self, row: tuple[Any, ...], span: timedelta) -> Found | Taken | None:
@@ -127,10 +133,8 @@ class Lease(Row):
             return self._replace(span) if expired else found(fingerprint, status, headers, body)
         if not ended:
             raise Busy
-        if (
-            None not in (fingerprint, self.operation.fingerprint)
-            and as_bytes(fingerprint) != self.operation.fingerprint
-        ):
+        asked = as_bytes(fingerprint)
+        if None not in (asked, self.operation.fingerprint) and asked != self.operation.fingerprint:
             raise OtherFingerprint
         fields = {
             "operation_id": uuid.UUID(str(operation_id)),
@@ -141,24 +145,9 @@ class Lease(Row):
 
     def _insert(self, span: timedelta) -> Taken | None:
         taken = Taken(token=uuid.uuid4(), operation_id=uuid.uuid4(), steps={}, attempts=1)
-        columns = (
-            "id",
-            "operation",
-            "scope",
-            "key",
-            "label",
-            "fingerprint",
-            "state",
-            "headers",
-            "steps",
-            "attempts",
-        )
-        columns += ("operation_id", "token", "created_at", "leased_until")
+        names = self.dialect.names(*_FIRST)
         marks = ", ".join(["%s"] * 12)
-        sql = (
-            f"INSERT INTO {self.table} ({self.names(*columns)}) "
-            f"VALUES ({marks}, {self.dialect.clock}, {self.dialect.later})"
-        )
+        sql = f"INSERT INTO {TABLE} ({names}) VALUES ({marks}, {self.dialect.clock}, {self.dialect.later})"
         params = [*self.identity, self.operation.fingerprint, State.IN_PROGRESS.value, "[]", "{}", 1]
         params += [self._uuid(taken.operation_id), self._uuid(taken.token), self.dialect.parameter(span)]
         try:
@@ -173,9 +162,10 @@ class Lease(Row):
         taken = Taken(token=uuid.uuid4(), operation_id=uuid.uuid4(), steps={}, attempts=1, expired=True)
         clock, later = self.dialect.clock, self.dialect.later
         sql = (
-            f"UPDATE {self.table} SET fingerprint = %s, operation_id = %s, token = %s, state = %s, attempts = 1, "
-            f"steps = '{{}}', status = NULL, headers = '[]', body = NULL, completed_at = NULL, expires_at = NULL, "
-            f"created_at = {clock}, leased_until = {later} WHERE id = %s AND expires_at <= {clock}"
+            f"UPDATE {TABLE} SET fingerprint = %s, operation_id = %s, token = %s, state = %s, attempts = 1, "
+            "steps = '{}', status = NULL, headers = '[]', body = NULL, completed_at = NULL, "
+            f"expires_at = NULL, created_at = {clock}, leased_until = {later} "
+            f"WHERE id = %s AND expires_at <= {clock}"
         )
         params = [self.operation.fingerprint, self._uuid(taken.operation_id), self._uuid(taken.token)]
         params += [State.IN_PROGRESS.value, self.dialect.parameter(span), self.id]
@@ -184,7 +174,7 @@ class Lease(Row):
     def _take_over(self, token: Any, fields: dict[str, Any], span: timedelta) -> Taken | None:
         taken = Taken(token=uuid.uuid4(), **fields)
         sql = (
-            f"UPDATE {self.table} SET token = %s, attempts = %s, leased_until = {self.dialect.later} "
+            f"UPDATE {TABLE} SET token = %s, attempts = %s, leased_until = {self.dialect.later} "
             f"WHERE id = %s AND token = %s AND state = %s AND leased_until <= {self.dialect.clock}"
         )
         params = [self._uuid(taken.token), taken.attempts, self.dialect.parameter(span)]
@@ -200,7 +190,7 @@ class Lease(Row):
         """Be busy, rather than wait for an owner whose lease has ended inside a step."""
         if not self.connection.features.has_select_for_update_skip_locked:
             return
-        if self.fetch(f"SELECT 1 FROM {self.table} WHERE id = %s FOR UPDATE SKIP LOCKED", [self.id]) is None:
+        if self.fetch(f"SELECT 1 FROM {TABLE} WHERE id = %s FOR UPDATE SKIP LOCKED", [self.id]) is None:
             raise Busy
 
     def _own(self, taken: Taken) -> Taken:

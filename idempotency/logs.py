@@ -10,25 +10,27 @@ from .values import Operation, Outcome
 
 logger = logging.getLogger("idempotency")
 
+# A record's arguments are texts: error reporters take the repr of others, which holds the whole key.
+
 
 @receiver(executed)
 def log_executed(*, operation: Operation, outcome: Outcome, expired: bool, **kwargs: Any) -> None:
-    logger.info("executed %s", operation, extra=_extra(operation))
+    logger.info("executed %s", str(operation), extra=_extra(operation))
     if expired:
         logger.warning(
-            "executed again %s: its earlier outcome had expired", operation, extra=_extra(operation)
+            "executed again %s: its earlier outcome had expired", str(operation), extra=_extra(operation)
         )
 
 
 @receiver(replayed)
 def log_replayed(*, operation: Operation, outcome: Outcome, **kwargs: Any) -> None:
-    logger.info("replayed %s", operation, extra=_extra(operation))
+    logger.info("replayed %s", str(operation), extra=_extra(operation))
 
 
 @receiver(refused)
 def log_refused(*, operation: Operation | None, reason: str, **kwargs: Any) -> None:
     logger.info(
-        "refused %s: %s", operation or "a request", reason, extra=_extra(operation) | {"reason": reason}
+        "refused %s: %s", str(operation or "a request"), reason, extra=_extra(operation) | {"reason": reason}
     )
 
 

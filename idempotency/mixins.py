@@ -3,14 +3,14 @@
 from collections.abc import Callable, Mapping
 from functools import partial
 from http import HTTPStatus
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.utils.datastructures import MultiValueDict
 from rest_framework.exceptions import UnsupportedMediaType
 from rest_framework.request import Request
-from rest_framework.views import set_rollback
+from rest_framework.views import APIView, set_rollback
 
 from . import answers, bodies, engine, fingerprints, http, leased
 from .exceptions import IdempotencyError
@@ -19,8 +19,13 @@ from .values import Outcome
 
 Handler = Callable[..., HttpResponseBase]
 
+if TYPE_CHECKING:
+    _View = APIView
+else:
+    _View = object  # the view class comes behind the mixin
 
-class IdempotentMixin:
+
+class IdempotentMixin(_View):
     """Make the POST and PATCH handlers of a view happen once for each ``Idempotency-Key``.
 
     List it before the view class. Authentication, permissions and throttling run first, each time. The
@@ -55,7 +60,7 @@ class IdempotentMixin:
 
         :raises ImproperlyConfigured: for an anonymous caller.
         """
-        return http.scope(self.request)  # type: ignore[arg-type]
+        return http.scope(self.request)
 
     def get_idempotency_fingerprint(self, policy: Policy) -> bytes | None:
         """Return a digest of what is asked; ``None`` takes every request with the key for the same one."""
@@ -93,7 +98,7 @@ class IdempotentMixin:
         if handler := getattr(self, name, None):
             setattr(self, name, partial(self._guarded, handler, policy.resolve()))
 
-    def handle_exception(self, exc: Exception) -> HttpResponseBase:
+    def handle_exception(self, exc: Exception) -> HttpResponseBase:  # type: ignore[override]
         if isinstance(exc, IdempotencyError):
             set_rollback()
             return http.problem(exc, self.request._request)
@@ -117,17 +122,22 @@ class IdempotentMixin:
             fingerprint=self.get_idempotency_fingerprint(policy),
             label=self.get_idempotency_label(key),
         )
-        rewind = partial(bodies.rewind, request)
         if policy.lease:
             run = leased.run(operation, partial(self._work_leased, handler, policy), policy=policy)
         else:
-            run = engine.run(
-                operation, partial(self._work, handler, policy), policy=policy, before_rerun=rewind
-            )
-        if not run.replayed:
-            return run.value
+            work = partial(self._work, handler, policy)
+            run = engine.run(operation, work, policy=policy, before_rerun=self._rewind)
+        if run.replay is None:
+            return run.value  # type: ignore[no-any-return]
         self.check_idempotency_access()
-        return http.mark_replayed(self.get_replay_response(run.outcome))
+        return http.mark_replayed(self.get_replay_response(run.replay))
+
+    def _rewind(self) -> None:
+        """Let the handler read body and files anew, those of REST framework's own parsers too."""
+        bodies.rewind(self.request._request)
+        files = getattr(self.request, "_files", None)
+        if isinstance(files, Mapping):  # else nobody has parsed the body yet
+            bodies.rewind_files(_lists(files))
 
     def _work(self, handler: Handler, policy: Policy) -> tuple[HttpResponseBase, Outcome | None]:
         response = handler()
@@ -147,7 +157,7 @@ class IdempotentMixin:
 
     def _render(self, response: HttpResponseBase) -> HttpResponseBase:
         """Finalize and render inside the transaction, and have ``dispatch`` not do it again."""
-        headers, finalize = dict(self.headers), self.finalize_response
+        headers, finalize = dict(self.headers), cast(Handler, self.finalize_response)
         ready = finalize(self.request, response, *self.args, **self.kwargs)
         self.headers = headers  # finalizing takes Vary out of them
         if hasattr(ready, "render"):
@@ -158,7 +168,7 @@ class IdempotentMixin:
         ) -> HttpResponseBase:
             return response if response is ready else finalize(request, response, *args, **kwargs)
 
-        self.finalize_response = finalize_once
+        self.finalize_response = finalize_once  # type: ignore[method-assign, assignment]
         return ready
 
 
@@ -174,8 +184,18 @@ def _content(request: Request, policy: Policy) -> bytes:
 
 
 def _parsed(request: Request, policy: Policy) -> bytes:
-    data, files = request.data, dict(request.FILES.lists())
-    if isinstance(data, Mapping) and files:
+    data, files, ignored = request.data, _lists(request.FILES), policy.ignored_fields
+    if isinstance(data, MultiValueDict):
+        return fingerprints.of_fields(_lists(request.POST), files, ignored=ignored)
+    if isinstance(data, Mapping):
         data = {name: value for name, value in data.items() if name not in files}
-    fields = dict(request.POST.lists()) if isinstance(request.data, MultiValueDict) else {"": [data]}
-    return fingerprints.of_fields(fields, files, ignored=policy.ignored_fields)
+    return fingerprints.combine(
+        fingerprints.of_value(data, ignored=ignored), fingerprints.of_fields({}, files, ignored=ignored)
+    )
+
+
+def _lists(values: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """Name all values of each field; ``FileUploadParser`` gives a plain dict with one."""
+    if isinstance(values, MultiValueDict):
+        return dict(values.lists())
+    return {name: [value] for name, value in values.items()}

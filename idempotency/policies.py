@@ -39,7 +39,10 @@ class Policy:
     """How long a repeat waits for the running first before it is told "in progress"."""
 
     lease: timedelta | None = None
-    """For work that leaves this database: how long a claim holds unattended. ``None``: the work stays in it."""
+    """For work that leaves this database: how long a claim holds unattended; ``None`` for work inside it."""
+
+    replay_first: bool | Unset = DEFAULT
+    """Whether to look for an outcome before the transaction: replays are faster, first requests slower."""
 
     remember: Iterable[int] | Unset = DEFAULT
     """Statuses from 400 to 499 that are kept, besides every 2xx and 3xx."""
@@ -76,7 +79,7 @@ class Policy:
     def resolve(self) -> "Policy":
         """Return the same policy with the settings of this moment filled in."""
         open_names = [field.name for field in fields(self) if getattr(self, field.name) is DEFAULT]
-        return replace(self, **{name: conf.get(name.upper()) for name in open_names})
+        return replace(self, **{name: conf.get(name.upper()) for name in open_names}) if open_names else self
 
     def keeps(self, status: int) -> bool:
         """Tell whether an answer of this status is worth keeping. Ask a resolved policy."""

@@ -11,6 +11,8 @@ from .dialects import Dialect, dialect
 from .models import IdempotencyRecord
 from .values import Operation, Outcome
 
+TABLE: Final = IdempotencyRecord._meta.db_table
+
 READABLE: Final = 255
 """Characters of a column for people."""
 
@@ -44,10 +46,6 @@ class Row:
         return dialect(self.connection)
 
     @property
-    def table(self) -> str:
-        return self.connection.ops.quote_name(IdempotencyRecord._meta.db_table)
-
-    @property
     def id(self) -> Any:
         native = self.connection.features.has_native_uuid_field
         return str(self.operation.id) if native else self.operation.id.hex
@@ -58,9 +56,6 @@ class Row:
         operation = self.operation
         texts = (operation.name, operation.scope, operation.key, operation.label or operation.key)
         return [self.id, *map(_readable, texts)]
-
-    def names(self, *columns: str) -> str:
-        return ", ".join(map(self.connection.ops.quote_name, columns))
 
     def execute(self, sql: str, params: list[Any]) -> int:
         """Run a statement; return how many rows it met."""
@@ -86,4 +81,7 @@ def as_bytes(value: Any) -> bytes | None:
 
 def _readable(text: str) -> str:
     """Cut and clean a text for people; no decision is made on it."""
-    return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text[:READABLE])
+    text = text[:READABLE]
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping
 from typing import Any, ClassVar, TypeVar
 
+from django.core.exceptions import MultipleObjectsReturned
 from django.db import models, transaction
 
 _Model = TypeVar("_Model", bound=models.Model)
@@ -39,7 +40,7 @@ class TransitionQuerySet(models.QuerySet[_Model]):
 
         However many callers try at once, one of them gets ``True``.
 
-        :returns: ``True`` when this call moved it, ``False`` when it was there already (``values`` are not set).
+        :returns: ``True`` when this call moved it, ``False`` when it was there: ``values`` are not set.
         :raises InvalidTransition: when it is in a state that does not lead there.
         :raises ValueError: when no declared move leads there.
         :raises DoesNotExist: when the QuerySet is empty.
@@ -65,7 +66,7 @@ class TransitionQuerySet(models.QuerySet[_Model]):
         with transaction.atomic(using=self.db, savepoint=False):
             moved = self.filter(**{f"{self.status_field}__in": sources}).update(**values)
             if moved > 1:
-                raise self.model.MultipleObjectsReturned(f"{moved} rows: transition() moves one.")
+                raise MultipleObjectsReturned(f"{moved} rows: transition() moves one.")
         return moved == 1
 
     def _present_state(self) -> str:

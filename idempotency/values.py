@@ -86,6 +86,11 @@ class Run:
     replayed: bool
     """Whether the outcome is an earlier one, and the handler did not run."""
 
+    @property
+    def replay(self) -> Outcome | None:
+        """The earlier outcome to answer with, where this is a replay."""
+        return self.outcome if self.replayed else None
+
 
 def dumps(value: Any) -> str:
     """Write a value as JSON, with decimals, dates, times, spans and UUIDs.

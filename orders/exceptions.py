@@ -35,7 +35,7 @@ class CurrencyMismatch(OrderRefused):
 
 
 class OrderNumberReused(OrderRefused):
-    """The client's order number belongs to the order ``order_no``, which has other lines or another currency."""
+    """The client's number belongs to the order ``order_no``, which has other lines or another currency."""
 
     code = "order_number_reused"
 

@@ -2,7 +2,7 @@
 
 
 def order_label(*, user_id: int, cart_id: str, key: str) -> str:
-    """Join ``{userId}_{cartId}_{uuid}``; a part's own ``_`` is percent-escaped, so that the label has one reading."""
+    """Join ``{userId}_{cartId}_{uuid}``; a part's own ``_`` is percent-escaped: there is one reading."""
     return "_".join(_escape(part) for part in (str(user_id), cart_id, key))
 
 

@@ -55,7 +55,9 @@ class OrderQuerySet(TransitionQuerySet["Order"]):
         Status.SHIPPED: {Status.REFUNDED},
     }
 
-    def create_or_get(self, *, user_id: int, client_order_no: str | None, **values: Any) -> tuple["Order", bool]:
+    def create_or_get(
+        self, *, user_id: int, client_order_no: str | None, **values: Any
+    ) -> tuple["Order", bool]:
         """Insert an order, or return the one that has the client's number already: the unique index decides.
 
         :returns: the order, and ``True`` when this call inserted it.
@@ -90,7 +92,9 @@ class Order(models.Model):
     """What one user bought. Its status changes only by ``transition()``."""
 
     order_no = CodeField(_("order number"), max_length=32, unique=True)
-    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="orders", verbose_name=_("user"))
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.PROTECT, related_name="orders", verbose_name=_("user")
+    )
     client_order_no = CodeField(_("client's order number"), max_length=64, null=True, blank=True)
     cart_id = models.CharField(_("cart"), max_length=64)
     status = models.CharField(_("status"), max_length=9, choices=Status.choices, default=Status.PENDING)

@@ -84,7 +84,9 @@ class StockItemQuerySet(models.QuerySet["StockItem"]):
             self.filter(sku=sku).update(on_hand=on_hand, version=F("version") + 1)
 
     def _take(self, sku: str, quantity: int) -> None:
-        enough = self.filter(sku=sku, on_hand__gte=quantity)  # the WHERE clause decides, not a value read before
+        enough = self.filter(
+            sku=sku, on_hand__gte=quantity
+        )  # the WHERE clause decides, not a value read before
         if not enough.update(on_hand=F("on_hand") - quantity, version=F("version") + 1):
             raise InsufficientStock(sku)
 
@@ -144,7 +146,9 @@ class StockMovementQuerySet(models.QuerySet["StockMovement"]):
 class StockMovement(models.Model):
     """One line of the ledger: a reference moves an article once in each direction."""
 
-    reference = CodeField(_("reference"), max_length=100, help_text=_("for whom, such as order:ORD20261130-…"))
+    reference = CodeField(
+        _("reference"), max_length=100, help_text=_("for whom, such as order:ORD20261130-…")
+    )
     sku = CodeField(_("SKU"), max_length=64)
     kind = models.CharField(_("kind"), max_length=8, choices=Kind.choices)
     quantity = models.PositiveIntegerField(_("quantity"))

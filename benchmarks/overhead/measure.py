@@ -1,7 +1,8 @@
 """Measure on the database of ``DATABASE_URL``, which has to be empty; prints the ratios as JSON.
 
-Every round sends each kind of request once, in an order drawn anew, and is compared within itself: a machine
-that is busy for a while slows both sides of a ratio. Requests are calls of the WSGI application in this process.
+Every round sends each kind of request once, in an order drawn anew, and is compared within itself: a
+machine that is busy for a while slows both sides of a ratio. Requests are calls of the WSGI application in
+this process.
 """
 
 import argparse
@@ -14,7 +15,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterable
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
-from functools import cache
+from functools import cache, partial
 from io import BytesIO
 from multiprocessing import get_context
 from typing import Any
@@ -26,6 +27,9 @@ import django
 SKUS = 500
 CLIENTS = 8
 TOKEN = "0" * 40
+
+Content = tuple[str, bytes]
+"""Key and body of a request."""
 
 Ratio = tuple[float, float, float]
 """Lower quartile, median, upper quartile."""
@@ -61,28 +65,31 @@ def prepare() -> None:
 
 def compare(*, rounds: int) -> dict[str, Ratio]:
     """Return how long each kind of request takes, as a ratio to the plain view's in the same round."""
-    before = uuid.uuid4().hex, body()
-    send("guarded", *before)
-    samples: dict[str, list[float]] = {"again": [], "first": [], "first_atomic": [], "replay": []}
-    warm_up = rounds // 5
-    for number in range(-warm_up, rounds):
-        text, key = body(), uuid.uuid4().hex
-        kinds: dict[str, Callable[[], float]] = {
-            "plain": lambda: send("plain", key, text),
-            "again": lambda: send("plain", key, text),
-            "first": lambda: send("guarded", key, text),
-            "first_atomic": lambda: send("guarded-atomic", key, text),
-            "replay": lambda: send("guarded", *before, replayed=True),
-        }
-        taken = timed(kinds)
-        before = key, text
-        if number >= 0:
-            for kind, times in samples.items():
-                times.append(taken[kind] / taken["plain"])
-    return {kind: quartiles(times) for kind, times in samples.items()}
+    samples: dict[str, list[float]] = {
+        kind: [] for kind in ("again", "first", "first_atomic", "replay", "nothing")
+    }
+    earlier = fresh()
+    send("guarded", *earlier)
+    for number in range(-rounds // 5, rounds):
+        new = fresh()
+        taken = one_round(new, earlier)
+        earlier = new
+        if number >= 0:  # the rounds before are for warming up
+            for kind, ratios in samples.items():
+                ratios.append(taken[kind] / taken["plain"])
+    return {kind: quartiles(ratios) for kind, ratios in samples.items()}
 
 
-def timed(kinds: dict[str, Callable[[], float]]) -> dict[str, float]:
+def one_round(new: Content, earlier: Content) -> dict[str, float]:
+    """Send each kind of request; return their seconds."""
+    kinds: dict[str, Callable[[], float]] = {
+        "plain": partial(send, "plain", *new),
+        "again": partial(send, "plain", *new),
+        "first": partial(send, "guarded", *new),
+        "first_atomic": partial(send, "guarded-atomic", *new),
+        "nothing": partial(send, "nothing", *new),
+        "replay": partial(send, "guarded", *earlier, replayed=True),
+    }
     gc.collect(0)
     gc.disable()
     try:
@@ -92,7 +99,7 @@ def timed(kinds: dict[str, Callable[[], float]]) -> dict[str, float]:
 
 
 def throughput(executor: Executor, *, blocks: int) -> Ratio:
-    """Return how many first requests are answered while the plain view answers one, by eight clients at once."""
+    """Return how many first requests are answered while the plain view answers one, to eight clients."""
     block_seconds(executor, "plain")
     block_seconds(executor, "guarded")
     ratios = []
@@ -110,7 +117,7 @@ def block_seconds(executor: Executor, path: str) -> float:
 
 def send_block(path: str) -> None:
     for _ in range(25):
-        send(path, uuid.uuid4().hex, body())
+        send(path, *fresh())
 
 
 def send(path: str, key: str, text: bytes, *, replayed: bool = False) -> float:
@@ -160,8 +167,9 @@ def application() -> Callable[..., Any]:
     return WSGIHandler()
 
 
-def body() -> bytes:
-    return json.dumps({"sku": f"sku-{random.randrange(SKUS)}", "amount": 1}).encode()
+def fresh() -> Content:
+    """Return a new key and an order of one of the articles."""
+    return uuid.uuid4().hex, json.dumps({"sku": f"sku-{random.randrange(SKUS)}", "amount": 1}).encode()
 
 
 def quartiles(values: list[float]) -> Ratio:

@@ -8,6 +8,7 @@ from rest_framework.exceptions import APIException
 from rest_framework.generics import CreateAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.views import APIView
 
 from benchmarks.project.models import Order, Stock
 from idempotency.mixins import IdempotentMixin
@@ -49,7 +50,15 @@ class GuardedAtomicOrders(IdempotentMixin, AtomicOrders):
     """The view's own ``atomic()`` has become a savepoint."""
 
 
+class Nothing(APIView):
+    """Authenticates: what every answer costs, a replay too."""
+
+    def post(self, request: Request) -> Response:
+        return Response(status=status.HTTP_201_CREATED)
+
+
 urlpatterns = [
+    path("nothing", Nothing.as_view()),
     path("plain", AtomicOrders.as_view()),
     path("guarded", GuardedOrders.as_view()),
     path("guarded-atomic", GuardedAtomicOrders.as_view()),

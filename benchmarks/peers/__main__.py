@@ -12,7 +12,6 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks import servers
-from tests.servers.postgresql import PostgreSQL
 from tests.servers.redis import Redis
 
 from .probes import PROBES, Finding
@@ -25,19 +24,19 @@ def main() -> int:
     options = argparse.ArgumentParser(prog="python -m benchmarks.peers", description=__doc__)
     options.add_argument("peers", nargs="*", metavar="PEER", help=f"of {', '.join(PEERS)}")
     options.add_argument("--only", default="".join(PROBES), help="letters of the probes (abcdefghi)")
-    options.add_argument("--atomic-requests", choices=["off", "on"], help="by default both, one after the other")
+    options.add_argument("--atomic-requests", choices=["off", "on"], help="both, where it is not given")
     chosen = options.parse_args()
     peers = chosen.peers or ["ours"]
     if unknown := set(peers) - set(PEERS):
         options.error(f"unknown: {', '.join(unknown)}")
     modes = [chosen.atomic_requests] if chosen.atomic_requests else ["off", "on"]
-    print(servers.provide(PostgreSQL))
+    print(servers.provide(servers.PostgreSQL))
     redis = private_redis()
     ours_is_wrong = False
     for peer in peers:
         for mode in modes:
             with Server(peer=peer, atomic_requests=mode == "on") as server:
-                findings = [(letter, found) for letter in chosen.only for found in PROBES[letter](server, redis)]
+                findings = [(name, found) for name in chosen.only for found in PROBES[name](server, redis)]
             Console().print(table(f"{server.adapter.NAME}, ATOMIC_REQUESTS {mode}", findings))
             ours_is_wrong |= peer == "ours" and any(found.wrong for _, found in findings)
     return ours_is_wrong
@@ -54,10 +53,10 @@ def private_redis() -> Redis:
 
 def table(title: str, findings: list[tuple[str, Finding]]) -> Table:
     table = Table(title=title)
-    for name in ("", "probe", "seen", "wrong"):
-        table.add_column(name)
-    for letter, found in findings:
-        table.add_row(letter, found.did, found.saw, f"✘ {found.wrong}" if found.wrong else "")
+    for heading in ("", "probe", "seen", "wrong"):
+        table.add_column(heading)
+    for name, found in findings:
+        table.add_row(name, found.did, found.saw, f"✘ {found.wrong}" if found.wrong else "")
     return table
 
 

@@ -1,19 +1,27 @@
-"""Migrate and make two users with a token and a session each; prints them as JSON. Runs in the peer's environment."""
+"""Migrate and make two users with a token and a session each; prints them as JSON.
+
+Runs in the peer's environment.
+"""
 
 import json
 
 import django
 
-django.setup()
 
-from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
-from django.contrib.auth.models import User
-from django.contrib.sessions.backends.db import SessionStore
-from django.core.management import call_command
-from rest_framework.authtoken.models import Token
+def main() -> None:
+    django.setup()
+    from django.core.management import call_command
+
+    call_command("migrate", verbosity=0)
+    print(json.dumps({name: credentials(name) for name in ("alice", "bob")}))
 
 
 def credentials(name: str) -> dict[str, str]:
+    from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
+    from django.contrib.auth.models import User
+    from django.contrib.sessions.backends.db import SessionStore
+    from rest_framework.authtoken.models import Token
+
     user = User.objects.create(username=name)
     session = SessionStore()
     session[SESSION_KEY] = str(user.pk)
@@ -24,5 +32,4 @@ def credentials(name: str) -> dict[str, str]:
 
 
 if __name__ == "__main__":
-    call_command("migrate", verbosity=0)
-    print(json.dumps({name: credentials(name) for name in ("alice", "bob")}))
+    main()

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import venv
+from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -80,10 +81,8 @@ class Server:
         wait_until(lambda: self.request("/orders"), alive=lambda: self.process.poll() is None)
 
     def run(self, *arguments: str) -> str:
-        done = subprocess.run(
-            [self.python, *arguments], cwd=ROOT, env=self.environment, stdout=subprocess.PIPE, text=True, check=True
-        )
-        return done.stdout
+        command = [self.python, *arguments]
+        return subprocess.check_output(command, cwd=ROOT, env=self.environment, text=True)
 
     @property
     def log(self) -> Path:
@@ -113,6 +112,7 @@ class Server:
         *,
         probe: str = "-",
         body: bytes = b'{"amount": 5}',
+        content_type: str = "application/json",
         user: str = "alice",
         login: str = "token",
     ) -> Answer:
@@ -123,7 +123,7 @@ class Server:
         if key is not None:
             connection.putheader("Idempotency-Key", key)
         connection.putheader("Probe", probe)
-        connection.putheader("Content-Type", "application/json")
+        connection.putheader("Content-Type", content_type)
         connection.putheader("Content-Length", str(len(body)))
         try:
             return exchange(connection, body)
@@ -150,10 +150,8 @@ class Server:
 
 
 def exchange(connection: http.client.HTTPConnection, body: bytes) -> Answer:
-    try:
+    with suppress(BrokenPipeError, ConnectionResetError):  # it may answer before it has read the whole body
         connection.endheaders(body)
-    except (BrokenPipeError, ConnectionResetError):
-        pass  # the server answered before it had read the whole body
     response = connection.getresponse()
     content = response.read()
     return Answer(response.status, {name.lower(): value for name, value in response.getheaders()}, content)

@@ -1,4 +1,4 @@
-"""The least that a REST API with token and session authentication needs, on the database of ``DATABASE_URL``."""
+"""The least that a REST API with token and session authentication needs, on ``DATABASE_URL``."""
 
 import os
 from pathlib import Path

@@ -43,9 +43,7 @@ def check_vendor(**kwargs: Any) -> list[CheckMessage]:
 def check_sqlite(**kwargs: Any) -> list[CheckMessage]:
     """Without these options rivals fail at once with "database is locked"."""
     return [
-        Warning(
-            f"SQLite database {connection.alias!r} {trouble}", hint=SQLITE_HINT, id=f"idempotency.{number}"
-        )
+        Warning(f"SQLite database {connection.alias!r} {trouble}", hint=SQLITE_HINT, id=number)
         for connection in _connections(vendor="sqlite")
         for number, is_wrong, trouble in SQLITE_RULES
         if is_wrong(connection)

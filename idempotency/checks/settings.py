@@ -55,8 +55,9 @@ def check_remembered(**kwargs: Any) -> list[CheckMessage]:
 
 
 def _did_you_mean(name: str) -> str:
-    if close := get_close_matches(name, conf.DEFAULTS, n=1):
-        return f"Did you mean {close[0]}?"
+    known = {setting.removeprefix(PREFIX): setting for setting in conf.DEFAULTS}
+    if close := get_close_matches(name.removeprefix(PREFIX), known, n=1):
+        return f"Did you mean {known[close[0]]}?"
     return f"The settings are {', '.join(conf.DEFAULTS)}."
 
 

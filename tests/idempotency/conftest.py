@@ -5,6 +5,7 @@ import pytest
 
 from idempotency.signals import executed, refused, replayed
 from tests.lab.callers import Caller
+from tests.lab.operations import Lab
 
 
 @pytest.fixture
@@ -39,3 +40,9 @@ def heard() -> Iterator[list[tuple[Any, ...]]]:
     yield events
     for signal, receiver in receivers.items():
         signal.disconnect(receiver)
+
+
+@pytest.fixture
+def lab(database: str) -> Lab:
+    """The engine on each database in turn; mark its tests ``lab_db``."""
+    return Lab(database)

@@ -85,7 +85,11 @@ class TestJSON:
 
     @given(
         st.recursive(
-            st.none() | st.booleans() | st.integers() | st.text() | st.decimals(allow_nan=False, allow_infinity=False),
+            st.none()
+            | st.booleans()
+            | st.integers()
+            | st.text()
+            | st.decimals(allow_nan=False, allow_infinity=False),
             lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
             max_leaves=20,
         )
@@ -101,9 +105,9 @@ def spell(value: Any) -> str:
     if isinstance(value, Decimal):
         return f"{value:e}" if value.is_finite() else "null"
     if isinstance(value, dict):
-        return "{ %s }" % " , ".join(f"{json.dumps(k)} : {spell(v)}" for k, v in reversed(value.items()))
+        return f"{{ {' , '.join(f'{json.dumps(k)} : {spell(v)}' for k, v in reversed(value.items()))} }}"
     if isinstance(value, list):
-        return "[ %s ]" % " , ".join(map(spell, value))
+        return f"[ {' , '.join(map(spell, value))} ]"
     return json.dumps(value)
 
 
@@ -115,7 +119,9 @@ class TestIgnoredFields:
         ignored = ("sent_at", "client.sent_at")
 
         assert fingerprints.of_value(one, ignored=ignored) == fingerprints.of_value(other, ignored=ignored)
-        assert fingerprints.of_value(one, ignored=ignored[:1]) != fingerprints.of_value(other, ignored=ignored[:1])
+        assert fingerprints.of_value(one, ignored=ignored[:1]) != fingerprints.of_value(
+            other, ignored=ignored[:1]
+        )
 
     def test_may_be_there_or_not(self) -> None:
         assert fingerprints.of_value({"a": 1, "b": 2}, ignored=("b",)) == fingerprints.of_value({"a": 1})
@@ -123,7 +129,9 @@ class TestIgnoredFields:
     def test_count_elsewhere(self) -> None:
         one, other = {"lines": {"sent_at": 1}}, {"lines": {"sent_at": 2}}
 
-        assert fingerprints.of_value(one, ignored=("sent_at",)) != fingerprints.of_value(other, ignored=("sent_at",))
+        assert fingerprints.of_value(one, ignored=("sent_at",)) != fingerprints.of_value(
+            other, ignored=("sent_at",)
+        )
 
     def test_lead_into_lists(self) -> None:
         one, other = {"lines": [{"nonce": 1}]}, {"lines": [{"nonce": 2}]}
@@ -139,7 +147,9 @@ class TestValue:
 
         assert len({fingerprints.of_value(value) for value in values}) == len(values)
 
-    @pytest.mark.parametrize("value", [object(), {1, 2}, b"bytes", float("nan"), Decimal("Infinity"), {1: "a"}])
+    @pytest.mark.parametrize(
+        "value", [object(), {1, 2}, b"bytes", float("nan"), Decimal("Infinity"), {1: "a"}]
+    )
     def test_refuses_what_json_has_not(self, value: Any) -> None:
         with pytest.raises(TypeError):
             fingerprints.of_value(value)
@@ -158,7 +168,9 @@ class TestFields:
         assert self.of({"a": ["1", "2"]}) != self.of({"a": ["2", "1"]})
 
     def test_count_files_by_their_content(self) -> None:
-        one, same, other = (File(BytesIO(content), name) for content, name in [(b"1", "a"), (b"1", "b"), (b"2", "a")])
+        one, same, other = (
+            File(BytesIO(content), name) for content, name in [(b"1", "a"), (b"1", "b"), (b"2", "a")]
+        )
 
         assert self.of({}, {"file": [one]}) == self.of({}, {"file": [same]})
         assert self.of({}, {"file": [one]}) != self.of({}, {"file": [other]})

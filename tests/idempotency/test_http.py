@@ -46,7 +46,9 @@ class TestKey:
         assert [(each.status, each.is_replay, each.body) for each in repeats] == [(201, True, first.body)] * 3
         assert (effects.done(), effects.records()) == (["done"], 1)
 
-    @pytest.mark.parametrize("key", ["", "   ", '""', "a" * 256, "a,b", '"a', "tab\tinside", "caf\xe9", "\xf0\x9f\x98\x80"])
+    @pytest.mark.parametrize(
+        "key", ["", "   ", '""', "a" * 256, "a,b", '"a', "tab\tinside", "caf\xe9", "\xf0\x9f\x98\x80"]
+    )
     def test_that_is_malformed_is_refused(self, caller: Caller, path: str, key: str) -> None:
         """KEY-07, KEY-09, KEY-12"""
         refused = caller.post(path, key=key)
@@ -107,7 +109,8 @@ class TestProblem:
         refused = caller.post("views/does", key=None)
 
         assert refused.body.decode() == (
-            '{"type": "https://django-idempotency.readthedocs.io/en/latest/problems.html#idempotency_key_missing", '
+            '{"type": "https://django-idempotency.readthedocs.io/en/latest/problems.html'
+            '#idempotency_key_missing", '
             '"title": "A key is missing", "status": 400, '
             '"detail": "Send an Idempotency-Key header: a fresh value for each operation, '
             'the same one on each retry.", "code": "idempotency_key_missing"}'
@@ -117,7 +120,9 @@ class TestProblem:
         assert "Retry-After" not in refused.headers
 
     def test_has_a_text_of_its_own_for_each_malformed_key(self, caller: Caller) -> None:
-        details = {caller.post("does", key=key).document["detail"] for key in ("", "k" * 256, "é", '"a', "a,b")}
+        details = {
+            caller.post("does", key=key).document["detail"] for key in ("", "k" * 256, "é", '"a', "a,b")
+        }
 
         assert len(details) == 5
 
@@ -155,8 +160,12 @@ class TestProblem:
         assert b'"type": "https://shop.example/errors/idempotency_key_missing"' in answer.content
         assert b'"orderId": "7"' in answer.content
 
-    @pytest.mark.parametrize(("milliseconds", "seconds"), [(0, "1"), (1, "1"), (1000, "1"), (1001, "2"), (90_000, "90")])
-    def test_tells_to_retry_after_whole_seconds(self, rf: RequestFactory, milliseconds: int, seconds: str) -> None:
+    @pytest.mark.parametrize(
+        ("milliseconds", "seconds"), [(0, "1"), (1, "1"), (1000, "1"), (1001, "2"), (90_000, "90")]
+    )
+    def test_tells_to_retry_after_whole_seconds(
+        self, rf: RequestFactory, milliseconds: int, seconds: str
+    ) -> None:
         answer = http.problem(StoreUnavailable(timedelta(milliseconds=milliseconds)), rf.post("/"))
 
         assert (answer.status_code, answer["Retry-After"]) == (503, seconds)
@@ -174,7 +183,11 @@ class TestRecord:
             "abc",
             "abc",
         )
-        assert (record.state, record.status, bytes(record.body)) == ("COMPLETED", 201, b'{"data":{},"number":7}')
+        assert (record.state, record.status, bytes(record.body)) == (
+            "COMPLETED",
+            201,
+            b'{"data":{},"number":7}',
+        )
         assert record.expires_at - record.completed_at == timedelta(hours=24)
 
     def test_holds_nothing_of_the_request_but_a_digest(self, caller: Caller) -> None:

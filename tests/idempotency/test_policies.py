@@ -27,7 +27,11 @@ class TestPolicy:
 
     def test_has_defaults_without_any_setting(self) -> None:
         assert Policy().resolve() == Policy(
-            retention=timedelta(hours=24), wait=timedelta(0), required=True, remember=(), body_limit=1024 * 1024
+            retention=timedelta(hours=24),
+            wait=timedelta(0),
+            required=True,
+            remember=(),
+            body_limit=1024 * 1024,
         )
 
     def test_keeps_what_it_says_itself(self, settings: Any) -> None:

@@ -31,6 +31,11 @@ class Answer:
     def is_replay(self) -> bool:
         return self.headers.get("Idempotent-Replayed") == "true"
 
+    @property
+    def summary(self) -> tuple[int, bool]:
+        """Status, and whether it is a replay."""
+        return self.status, self.is_replay
+
 
 @dataclass(kw_only=True)
 class Caller:

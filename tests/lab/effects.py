@@ -1,10 +1,16 @@
 """Do something that can be counted, on the database that holds the records."""
 
+import psycopg
+from django.db import OperationalError
+
 from idempotency import engine
 from idempotency.models import IdempotencyRecord
 from idempotency.policies import Policy
 
 from .models import Effect
+
+troubles: list[Exception] = []
+"""What the next calls of :func:`stumble` raise."""
 
 
 def do(name: str) -> None:
@@ -22,3 +28,16 @@ def records() -> int:
 
 def database() -> str:
     return engine.database(Policy())
+
+
+def stumble() -> None:
+    """Raise what a test has prepared, if anything."""
+    if troubles:
+        raise troubles.pop()
+
+
+def conflict() -> OperationalError:
+    """A serialization failure as Django gives it."""
+    error = OperationalError("could not serialize access")
+    error.__cause__ = psycopg.errors.SerializationFailure()
+    return error

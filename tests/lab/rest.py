@@ -1,12 +1,15 @@
 """REST framework views: each answer bare and guarded, and one that does as the request says."""
 
 import csv
+from collections.abc import Iterable
 from decimal import Decimal
+from hashlib import blake2b
 from io import StringIO
 from typing import Any
 
 from django.core.exceptions import PermissionDenied
-from django.http import Http404
+from django.db import transaction
+from django.http import Http404, StreamingHttpResponse
 from rest_framework import exceptions
 from rest_framework.decorators import action
 from rest_framework.parsers import FileUploadParser, FormParser, JSONParser, MultiPartParser
@@ -23,7 +26,7 @@ from idempotency.policies import Policy
 from idempotency.values import Outcome
 
 from .answers import ANSWERS
-from .effects import database, do
+from .effects import database, do, stumble
 from .models import Effect
 
 
@@ -127,6 +130,14 @@ class GuardedDoes(IdempotentMixin, Does):
     pass
 
 
+class Hooks(GuardedDoes):
+    """Does something more after the commit."""
+
+    def post(self, request: Any, number: int = 0) -> Response:
+        transaction.on_commit(lambda: do("hook"), using=database())
+        return super().post(request, number)
+
+
 class Optional(IdempotentMixin, Does):
     idempotency_policy = Policy(required=False)
 
@@ -162,6 +173,7 @@ class Uploads(LabView):
         do("uploaded")
         files = {name: [file.read().decode("latin-1") for file in self.files(name)] for name in request.FILES}
         fields = {name: value for name, value in request.data.items() if name not in files}
+        stumble()
         return Response({"fields": fields, "files": files}, status=201)
 
     def files(self, name: str) -> list[Any]:
@@ -182,15 +194,43 @@ class ReadFirst(GuardedUploads):
     permission_classes = [IsAuthenticated, ReadsDataFirst]
 
 
-class Streams(IdempotentMixin, LabView):
+class Streams(LabView):
     """Reads the body itself, as a stream."""
 
     parser_classes = []
 
     def post(self, request: Any) -> Response:
         do("read")
-        size = sum(len(chunk) for chunk in iter(lambda: request._request.read(65536), b""))
-        return Response({"size": size})
+        read = measure(iter(lambda: request._request.read(65536), b""))
+        stumble()
+        return Response(read)
+
+
+class GuardedStreams(IdempotentMixin, Streams):
+    pass
+
+
+class Measures(LabView):
+    """Tells size and digest of the uploaded files."""
+
+    parser_classes = [MultiPartParser, FileUploadParser]
+
+    def post(self, request: Any) -> Response:
+        do("measured")
+        with request.FILES["file"] as file:  # nobody else closes FileUploadParser's
+            return Response(measure(file.chunks()))
+
+
+class GuardedMeasures(IdempotentMixin, Measures):
+    pass
+
+
+def measure(chunks: Iterable[bytes]) -> dict[str, Any]:
+    size, digest = 0, blake2b(digest_size=16)
+    for chunk in chunks:
+        size += len(chunk)
+        digest.update(chunk)
+    return {"size": size, "digest": digest.hexdigest()}
 
 
 class EffectViewSet(IdempotentMixin, ModelViewSet):
@@ -231,3 +271,54 @@ class Enveloped(IdempotentMixin, GenericViewSet):
 
     def get_replay_response(self, outcome: Outcome) -> Response:
         return Response({"isDuplicate": True, "first": outcome.status})
+
+
+class Counts(IdempotentMixin, LabView):
+    """Counts how often REST framework finalizes and renders."""
+
+    def post(self, request: Any) -> Response:
+        do("done")
+        return Response({"answer": 42}, status=int(request.query_params.get("then", "201")))
+
+    def finalize_response(self, request: Any, response: Any, *args: Any, **kwargs: Any) -> Any:
+        response = super().finalize_response(request, response, *args, **kwargs)
+        response["X-Finalized"] = int(response.get("X-Finalized", 0)) + 1
+        return response
+
+
+class Breaks(IdempotentMixin, LabView):
+    """Does something, and cannot give its answer."""
+
+    def post(self, request: Any) -> Any:
+        do("done")
+        if "stream" in request.query_params:
+            return StreamingHttpResponse(1 / 0 for _ in range(1))
+        return Response({"answer": object()})
+
+
+class ByRequest(IdempotentMixin, Does):
+    """Protects what the client asks it to protect."""
+
+    def get_idempotency_policy(self) -> Policy | None:
+        return Policy(required=False) if "X-Protect" in self.request.headers else None
+
+    def get_idempotency_key(self) -> str | None:
+        return self.request.data.get("order_no")
+
+    def get_idempotency_fingerprint(self, policy: Policy) -> bytes | None:
+        return None
+
+
+class Throttled(GuardedDoes):
+    """Lets nobody through, once a test says so."""
+
+    closed = False
+
+    def check_throttles(self, request: Any) -> None:
+        if self.closed:
+            raise exceptions.Throttled(wait=7)
+
+    def check_permissions(self, request: Any) -> None:
+        super().check_permissions(request)
+        if "X-Forbidden" in request.headers:
+            self.permission_denied(request)

@@ -13,7 +13,7 @@ from idempotency.decorators import idempotent_view
 from idempotency.policies import Policy
 
 from .answers import ANSWERS
-from .effects import database, do
+from .effects import database, do, stumble
 from .models import Effect
 
 
@@ -36,16 +36,18 @@ async def bare_async_answers(request: HttpRequest, kind: str) -> Any:
 async_answers = idempotent_view()(bare_async_answers)
 
 
-@csrf_exempt
-@require_http_methods(["POST", "GET"])
-@idempotent_view(Policy(remember={402}, ignored_fields=("sent_at",)))
-def does(request: HttpRequest) -> HttpResponse:
+def bare_does(request: HttpRequest) -> HttpResponse:
     """Do something, and answer as ``?then=`` says."""
+    assert request.user.is_authenticated
     do("done")
     then = request.GET.get("then", "201")
     if then.startswith("!"):
         raise RuntimeError(then)
     return JsonResponse({"done": True}, status=int(then))
+
+
+does = idempotent_view(Policy(remember={402}, ignored_fields=("sent_at",)))(bare_does)
+does = csrf_exempt(require_http_methods(["POST", "GET"])(does))
 
 
 @idempotent_view(
@@ -67,6 +69,7 @@ def uploads(request: HttpRequest) -> HttpResponse:
     do("uploaded")
     files = {name: file.read().decode("latin-1") for name, file in request.FILES.items()}
     body = "" if files or request.POST else request.body.decode("latin-1")
+    stumble()
     return JsonResponse({"fields": request.POST.dict(), "files": files, "body": body}, status=201)
 
 
@@ -94,11 +97,13 @@ class AsyncClassView(View):
 
 @csrf_exempt
 @idempotent_view(scope=lambda request: "lab")
-async def async_does(request: HttpRequest) -> HttpResponse:
+async def async_does(request: HttpRequest) -> Any:
     """Do something through the asynchronous ORM, and answer as the body says."""
     wanted = json.loads(request.body)
     await Effect.objects.using(database()).acreate(name="async")
     if wanted.get("raise"):
         raise RuntimeError("a defect")
+    if kind := wanted.get("answer"):
+        return ANSWERS[kind](request)
     count = await Effect.objects.using(database()).acount()
     return JsonResponse({"count": count}, status=wanted.get("status", 201))

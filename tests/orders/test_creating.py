@@ -2,6 +2,7 @@ from datetime import datetime
 
 import pytest
 from django.contrib.auth import get_user_model
+from rest_framework.throttling import SimpleRateThrottle
 
 from idempotency.models import IdempotencyRecord
 from orders.models import Article, Order, OrderLine
@@ -68,7 +69,11 @@ class TestRepeat:
         repeat = order(client, key="K")
 
         assert repeat.status_code == 200
-        assert repeat.json() == {"code": 200, "message": "Order created", "data": {**first, "isDuplicate": True}}
+        assert repeat.json() == {
+            "code": 200,
+            "message": "Order created",
+            "data": {**first, "isDuplicate": True},
+        }
         assert repeat["Idempotent-Replayed"] == "true"
         assert (Order.objects.count(), on_hand()) == (1, 98)
 
@@ -207,15 +212,10 @@ class TestRefusal:
         client.defaults["HTTP_ACCEPT_LANGUAGE"] = "zh-hans"
         assert order(client, ("TEA-100", 101)).json()["detail"] == "库存不足，请选择其他商品"
 
-    def test_under_atomic_requests_leaves_nothing(self, settings):
-        """HTTP-07"""
-        settings.DATABASES["default"]["ATOMIC_REQUESTS"] = True
+    def test_without_a_key_leaves_nothing_either(self):
         client, before = shopper(), counts()
-        try:
-            assert order(client, ("TEA-100", 101), key="", client_order_no="C").status_code == 409
-        finally:
-            settings.DATABASES["default"]["ATOMIC_REQUESTS"] = False
-        assert counts() == before
+        assert order(client, ("TEA-100", 101), key="", client_order_no="C").status_code == 409
+        assert (counts(), on_hand()) == (before, 100)
 
     @pytest.mark.parametrize("body", [[], "text", None, {}, {"lines": {}}])
     def test_of_what_is_no_order(self, body):
@@ -231,7 +231,9 @@ class TestRefusal:
         ],
     )
     def test_of_what_cannot_be_read(self, body, content_type, status, code):
-        answer = shopper().generic("POST", "/api/orders", body, content_type, headers={"Idempotency-Key": "K"})
+        answer = shopper().generic(
+            "POST", "/api/orders", body, content_type, headers={"Idempotency-Key": "K"}
+        )
         assert (answer.status_code, answer.json()["code"]) == (status, code)
 
     def test_of_a_stranger_is_401(self):
@@ -239,3 +241,22 @@ class TestRefusal:
         assert (answer.status_code, answer.json()["code"]) == (401, "authentication_failed")
         assert answer["WWW-Authenticate"] == "Token"
         assert IdempotencyRecord.objects.count() == 0
+
+    def test_of_one_who_may_not_come_in_any_more_says_nothing_of_the_order(self):
+        """SEC-01"""
+        client = shopper()
+        first = order(client, key="K")
+        get_user_model().objects.update(is_active=False)
+        repeat = order(client, key="K")
+        assert (repeat.status_code, repeat.json()["code"]) == (401, "authentication_failed")
+        assert first.json()["data"]["orderId"] not in repeat.content.decode()
+
+    def test_of_one_who_asks_too_often_touches_no_key(self, monkeypatch):
+        """SEC-02"""
+        monkeypatch.setattr(SimpleRateThrottle, "THROTTLE_RATES", {"user": "1/minute"})
+        client = shopper()
+        answers = [order(client, key=key) for key in ("K1", "K2")]
+        assert [answer.status_code for answer in answers] == [201, 429]
+        assert answers[1].json()["code"] == "throttled"
+        assert "Retry-After" in answers[1]
+        assert (IdempotencyRecord.objects.count(), Order.objects.count()) == (1, 1)

@@ -1,7 +1,8 @@
 """Clients of a real server: a new connection for each request, as after a failure."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.client import HTTPConnection, HTTPException
 from time import monotonic
@@ -43,11 +44,12 @@ class Order:
     """One order that a client wants; equal ones are one."""
 
     key: str = field(default_factory=lambda: str(uuid4()))
+    sku: str = "TEA-100"
     quantity: int = 1
 
     @property
     def body(self) -> bytes:
-        lines = [{"sku": "TEA-100", "quantity": self.quantity}]
+        lines = [{"sku": self.sku, "quantity": self.quantity}]
         return json.dumps({"cart_id": self.key, "currency": "CNY", "lines": lines}).encode()
 
 
@@ -65,8 +67,7 @@ class Client:
 
     def post(self, path: str, *, key: str, body: bytes, headers: Mapping[str, str] | None = None) -> Answer:
         """:raises OSError, HTTPException: ``LOST``, when there is no answer."""
-        sent = {"Idempotency-Key": key, "Content-Type": "application/json", **(headers or {})}
-        return self.send("POST", path, body=body, headers=sent)
+        return self.send("POST", path, body=body, headers=self._headers(key, headers))
 
     def get(self, path: str) -> Answer:
         return self.send("GET", path)
@@ -74,17 +75,22 @@ class Client:
     def send(
         self, method: str, path: str, *, body: bytes | None = None, headers: Mapping[str, str] | None = None
     ) -> Answer:
-        parts = urlsplit(self.url)
-        connection = HTTPConnection(parts.hostname or "", parts.port, timeout=self.patience)
+        connection = self._connection()
         try:
-            connection.request(
-                method, path, body, {"Authorization": f"Token {self.token}", **(headers or {})}
-            )
+            connection.request(method, path, body, {**self._authorization, **(headers or {})})
             response = connection.getresponse()
             lowered = {name.lower(): value for name, value in response.getheaders()}
             return Answer(status=response.status, headers=lowered, body=response.read())
         finally:
             connection.close()
+
+    @contextmanager
+    def hanging(self, order: Order, headers: Mapping[str, str]) -> Iterator[None]:
+        """Send an order, and hang up at the end without having read the answer."""
+        connection = self._connection()
+        connection.request("POST", "/api/orders", order.body, self._headers(order.key, headers))
+        yield
+        connection.close()
 
     def insist(self, order: Order, *, within: float) -> Answer:
         """Repeat at once, whatever happens, until there is a success.
@@ -102,3 +108,19 @@ class Client:
                 if answer.status < 300:
                     return answer
         raise AssertionError(f"no success within {within} s: {last}")
+
+    def _connection(self) -> HTTPConnection:
+        parts = urlsplit(self.url)
+        return HTTPConnection(parts.hostname or "", parts.port, timeout=self.patience)
+
+    def _headers(self, key: str, more: Mapping[str, str] | None) -> dict[str, str]:
+        return {
+            **self._authorization,
+            "Idempotency-Key": key,
+            "Content-Type": "application/json",
+            **(more or {}),
+        }
+
+    @property
+    def _authorization(self) -> dict[str, str]:
+        return {"Authorization": f"Token {self.token}"}

@@ -5,11 +5,14 @@ connects there, tells its process id, and goes on when the connection ends.
 """
 
 import os
+import select
 import signal
 import socket
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from contextvars import ContextVar
 from functools import wraps
+from threading import Event
 from types import TracebackType
 from typing import Any, Final, Self
 
@@ -92,7 +95,7 @@ class Held:
 
     def __init__(self, connection: socket.socket) -> None:
         self.connection = connection
-        self.pid = int(connection.makefile().readline())
+        self.pid = int(connection.recv(20))
 
     def release(self) -> None:
         """Let it go on."""
@@ -100,10 +103,13 @@ class Held:
 
     def kill(self) -> None:
         """kill -9 its process; return when it and its connections are gone."""
-        os.kill(self.pid, signal.SIGKILL)
-        self.connection.recv(1)
+        with suppress(ProcessLookupError):  # somebody else was quicker
+            os.kill(self.pid, signal.SIGKILL)
+        with suppress(ConnectionError):
+            self.connection.recv(1)
         self.connection.close()
-        psutil.wait_procs([psutil.Process(self.pid)] if psutil.pid_exists(self.pid) else [], timeout=PATIENCE)
+        with suppress(psutil.NoSuchProcess):
+            psutil.Process(self.pid).wait(PATIENCE)
 
 
 class Gate:
@@ -112,6 +118,7 @@ class Gate:
     def __init__(self) -> None:
         self.listener = socket.create_server(("127.0.0.1", 0), backlog=128)
         self.listener.settimeout(PATIENCE)
+        self.held: list[Held] = []
 
     def __enter__(self) -> Self:
         return self
@@ -119,6 +126,8 @@ class Gate:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        for held in self.held:
+            held.release()
         self.listener.close()
 
     def at(self, point: str) -> Mapping[str, str]:
@@ -132,4 +141,12 @@ class Gate:
         """
         connection, _address = self.listener.accept()
         connection.settimeout(PATIENCE)
-        return Held(connection)
+        self.held.append(Held(connection))
+        return self.held[-1]
+
+    def next(self, *, until: Event) -> Held | None:
+        """Return the next request that stands here, or ``None`` when there is none before ``until``."""
+        while not until.is_set():
+            if select.select([self.listener], [], [], 0.05)[0]:
+                return self.wait()
+        return None

@@ -1,6 +1,7 @@
 """Equal requests at once, on four processes: one of them works, and all of them hear of it."""
 
 from collections import Counter
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -9,19 +10,16 @@ import pytest
 from tests.campaigns import rounds
 from tests.processes import WebServer
 from tests.scenarios.clients import Answer, Client, Order
-from tests.scenarios.conftest import ALL
+from tests.scenarios.conftest import ALL_ASGI, ALL_WSGI, in_rounds, is_sqlite
 from tests.scenarios.effects import ONE_EFFECT, ONE_ORDER, Effects, effects, expire
 from tests.scenarios.gates import Gate
 from tests.shopping import at_once
 
 RIVALS = 32
-ROUNDS = rounds(short=1, full=50)
-
-pytestmark = [pytest.mark.campaign, pytest.mark.parametrize("shop", ALL, indirect=True)]
-
-
-def is_sqlite(shop: WebServer) -> bool:
-    return shop.database_url.startswith("sqlite")
+ROUNDS = [
+    *in_rounds(ALL_WSGI, times=rounds(short=1, full=50)),
+    *in_rounds(ALL_ASGI, times=rounds(short=1, full=5)),
+]
 
 
 def check_orders(answers: list[Answer], shop: WebServer) -> None:
@@ -40,7 +38,10 @@ def check_effects(answers: list[Answer], shop: WebServer) -> None:
     statuses = Counter(answer.status for answer in answers)
     assert statuses.keys() <= ({201} if is_sqlite(shop) else {201, 409})
     made = [answer for answer in answers if answer.status == 201]
-    assert len({(answer.body, answer.headers["location"], answer.headers["content-type"]) for answer in made}) == 1
+    assert (
+        len({(answer.body, answer.headers["location"], answer.headers["content-type"]) for answer in made})
+        == 1
+    )
     assert sum("idempotent-replayed" not in answer.headers for answer in made) == 1
     check_refusals(answers)
 
@@ -51,12 +52,16 @@ def check_refusals(answers: list[Answer]) -> None:
             assert (answer.document["code"], answer.retry_after) == ("operation_in_progress", 1)
 
 
-@pytest.mark.parametrize("round_", range(ROUNDS))
+@pytest.mark.campaign
+@pytest.mark.parametrize(("shop", "round_"), ROUNDS, indirect=["shop"])
 class TestRace:
-    def test_makes_one_order(self, shop: WebServer, alice: Client, round_: int) -> None:
+    def test_makes_one_order(
+        self, shop: WebServer, alice: Client, round_: int, figures: Callable[..., None]
+    ) -> None:
         order, before = Order(), effects(shop)
         answers = at_once(RIVALS, lambda _: alice.order(order))
         check_orders(answers, shop)
+        figures(Counter(str(answer.status) for answer in answers), orders=1)
         assert effects(shop) - before == ONE_ORDER
         again = alice.order(order)
         assert (again.status, again.data["isDuplicate"]) == (200, True)

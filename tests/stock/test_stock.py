@@ -118,14 +118,18 @@ class TestRaces:
             chance = random.Random(number)
             for turn in range(10):
                 quantities = dict.fromkeys(chance.sample(skus, 3), 1)
-                StockItem.objects.using(database).deduct_all(quantities=quantities, reference=f"order:{number}-{turn}")
+                StockItem.objects.using(database).deduct_all(
+                    quantities=quantities, reference=f"order:{number}-{turn}"
+                )
 
         self.race(8, database, take_all)
         assert self.left(database) == dict.fromkeys(skus, 920)
 
     def take(self, database, *, quantity, reference):
         try:
-            return StockItem.objects.using(database).deduct(sku="TEA-100", quantity=quantity, reference=reference)
+            return StockItem.objects.using(database).deduct(
+                sku="TEA-100", quantity=quantity, reference=reference
+            )
         except InsufficientStock as error:
             return type(error).__name__
 

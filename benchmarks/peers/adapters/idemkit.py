@@ -17,4 +17,5 @@ def view(make: Callable[..., Any]) -> Any:
     from idemkit.contrib.drf import idempotent_view
 
     backend = RedisBackend.from_url(settings.CACHES["default"]["LOCATION"])
-    return make(idempotent_view(backend=backend, config=HttpConfig(scope=lambda request: str(request.user.pk))))
+    config = HttpConfig(scope=lambda request: str(request.user.pk))
+    return make(idempotent_view(backend=backend, config=config))
