@@ -12,10 +12,11 @@
 ``PAYMENTS_CONNECT_TIMEOUT``  seconds until a provider is unreachable, 2
 ``PAYMENTS_READ_TIMEOUT``     seconds until a provider is silent, 10
 ``PAYMENTS_CALLBACK_TOLERANCE``  seconds that a callback's time stamp may be away, 300
-``STRIPE_WEBHOOK_SECRETS``, ``STRIPE_LIVEMODE``  comma-separated: two while one is rotated; live unless ``DEBUG`` is on
-``ALIPAY_PUBLIC_KEYS``, ``ALIPAY_APP_ID``, ``ALIPAY_SELLER_ID``  Alipay's keys, comma-separated, and who we are there
+``STRIPE_WEBHOOK_SECRETS``  comma-separated: two while one is rotated
+``STRIPE_LIVEMODE``  whose events are ours: on, unless ``DEBUG`` is
+``ALIPAY_PUBLIC_KEYS``  Alipay's, comma-separated; ``ALIPAY_APP_ID``, ``ALIPAY_SELLER_ID``: who we are there
 ``WECHAT_PLATFORM_KEYS``  ``serial=key,…``: the platform's public keys (or certificates) by serial
-``WECHAT_API_KEYS``, ``WECHAT_MCHID``, ``WECHAT_APPID``  our APIv3 keys of 32 characters, and who we are there
+``WECHAT_API_KEYS``  our APIv3 keys of 32 characters; ``WECHAT_MCHID``, ``WECHAT_APPID``: who we are there
 ``SANDBOX_URL``      where the sandbox provider is, ``http://127.0.0.1:8001``
 ``DEMO_PAUSES``      set by the demo for its own server, see ``shop/pauses.py``
 """

@@ -22,7 +22,7 @@ from django.utils.translation import gettext_lazy
 
 from idempotency.models import IdempotencyRecord
 from orders import models as orders
-from payments.models import Payment, PaymentStatus
+from payments.models import Payment, PaymentStatus, Refund, RefundStatus
 from stock.models import StockItem
 
 from .client import Answer, Client, Order
@@ -87,6 +87,33 @@ class Walk:
         self.sandbox.send("POST", "/plan", json={"copies": [0]})
         yield
         self.sandbox.send("POST", "/plan", json={"copies": [1]})
+
+    def charged_silently(self) -> str:
+        """A new order that the provider has charged without telling anybody; its number."""
+        order_id = self.ordered()
+        self.sandbox.rule("silent_after", order=order_id)
+        with self.without_notices():
+            self.client.pay(order_id)
+        return order_id
+
+    def refund_at_the_provider(self, order_id: str) -> None:
+        """Give an order's money back at the provider's own desk."""
+        (charge,) = self.sandbox.charges(order_id)
+        refund = {name: charge[name] for name in ("payment_no", "amount_minor", "currency")}
+        self.sandbox.send("POST", f"/{charge['provider']}/refunds", json={"number": "desk-1", **refund})
+
+    def tell(self, order_id: str, kinds: list[str], *, at_once: bool = False) -> int:
+        """Have the provider send callbacks until they are acknowledged; return how many are."""
+        acknowledged, until = 0, time.monotonic() + 20
+        while kinds and time.monotonic() < until:
+            wanted = {"order": order_id, "kinds": kinds, "at_once": at_once}
+            answers = self.sandbox.send("POST", "/notices", json=wanted)
+            refused = [
+                kind for kind, answer in zip(kinds, answers, strict=True) if not answer["acknowledged"]
+            ]
+            acknowledged += len(kinds) - len(refused)
+            kinds = refused
+        return acknowledged
 
     @contextmanager
     def handler_running(self, order: Order, *, pause: timedelta) -> Iterator[tuple[socket, int]]:
@@ -187,6 +214,34 @@ def killed_after_charge(walk: Walk) -> Iterator[Step]:
     yield Step(_("the same payment again"), answered, _paid_once(walk, order_id), note)
 
 
+def five_callbacks(walk: Walk) -> Iterator[Step]:
+    """The provider tells of a charge more than once."""
+    order_id = walk.charged_silently()
+    acknowledged = walk.tell(order_id, ["paid"] * 5, at_once=True)
+    answered = [Check(_("acknowledged"), acknowledged, 5)]
+    yield Step(
+        _("one charge; the provider tells of it five times at once"), answered, _paid_once(walk, order_id)
+    )
+
+
+def callbacks_out_of_order(walk: Walk) -> Iterator[Step]:
+    """The provider tells last what came first."""
+    stock, order_id = _on_hand(), walk.charged_silently()
+    with walk.without_notices():
+        walk.refund_at_the_provider(order_id)
+    answered = [Check(_("acknowledged"), walk.tell(order_id, ["refunded"]), 1)]
+    waits = [Check(_("order"), _status(order_id), "PENDING")]
+    yield Step(_("a charge and its refund; the refund is told first"), answered, waits)
+    answered = [Check(_("acknowledged"), walk.tell(order_id, ["paid", "failed"]), 2)]
+    refunds = Refund.objects.filter(order__order_no=order_id, status=RefundStatus.SUCCEEDED)
+    settled = [
+        Check(_("order"), _status(order_id), "REFUNDED"),
+        Check(_("refunds"), refunds.count(), 1),
+        Check(_("stock taken"), stock - _on_hand(), 0),
+    ]
+    yield Step(_("then the charge, then an attempt before it"), answered, settled)
+
+
 Scenario = Callable[[Walk], Iterator[Step]]
 
 SCENARIOS: tuple[tuple[Any, Scenario], ...] = (
@@ -198,6 +253,8 @@ SCENARIOS: tuple[tuple[Any, Scenario], ...] = (
     (gettext_lazy("Paid three times"), pay_three_times),
     (gettext_lazy("Charged without an answer, retried"), silent_provider),
     (gettext_lazy("Worker killed after the charge, retried"), killed_after_charge),
+    (gettext_lazy("Callback five times"), five_callbacks),
+    (gettext_lazy("Callbacks out of order"), callbacks_out_of_order),
 )
 
 
@@ -231,8 +288,12 @@ def _paid_once(walk: Walk, order_id: str) -> list[Check]:
     return [
         Check(_("charges at the provider"), len(walk.sandbox.charges(order_id)), 1),
         Check(_("payments"), paid.count(), 1),
-        Check(_("order"), orders.Order.objects.get(order_no=order_id).status, "PAID"),
+        Check(_("order"), _status(order_id), "PAID"),
     ]
+
+
+def _status(order_id: str) -> str:
+    return orders.Order.objects.get(order_no=order_id).status
 
 
 def _orders(order: Order) -> int:

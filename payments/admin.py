@@ -1,4 +1,5 @@
 from django.contrib import admin
+from django.utils.translation import gettext_lazy as _
 
 from shop.admin import ReadOnlyAdmin
 
@@ -45,3 +46,13 @@ class NoticeAdmin(ReadOnlyAdmin):
     list_filter = ["fate", "provider", "kind"]
     search_fields = ["order_no", "payment_no", "refund_no", "event_no"]
     ordering = ["-pk"]
+
+    @admin.display(description=_("amount"))
+    def amount(self, notice: Notice) -> str:
+        """What was told, with its currency."""
+        return notice.amount
+
+    @admin.display(description=_("expected"))
+    def expected(self, notice: Notice) -> str:
+        """What the order says, where that is something else."""
+        return notice.expected

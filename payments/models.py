@@ -1,6 +1,6 @@
 """Money that came in for an order, and money that went back."""
 
-from typing import ClassVar, Self
+from typing import ClassVar, Final, Self
 
 from django.db import models
 from django.db.models import Q
@@ -162,12 +162,16 @@ class Fate(models.TextChoices):
     FOREIGN = "FOREIGN", _("somebody else's account")
 
 
+WAITING: Final = (Fate.PARKED, Fate.UNMATCHED)
+"""Applied as soon as their order or payment is there."""
+
+
 class NoticeQuerySet(models.QuerySet["Notice"]):
     """Notices; they are written by ``payments.notices`` only."""
 
     def waiting(self) -> Self:
         """Those that can be applied as soon as their order or payment is there."""
-        return self.filter(fate__in=[Fate.PARKED, Fate.UNMATCHED])
+        return self.filter(fate__in=WAITING)
 
 
 class Notice(models.Model):

@@ -19,7 +19,7 @@ from orders.models import Order, Status
 
 from . import services
 from .exceptions import PaymentMismatch, RefundExceedsPayment, RefundMismatch, RefundNotPossible
-from .models import Fate, Notice, NoticeKind, Payment, PaymentStatus, Refund
+from .models import WAITING, Fate, Notice, NoticeKind, Payment, PaymentStatus, Refund
 
 logger = logging.getLogger("payments")
 
@@ -75,12 +75,12 @@ def _take_waiting_of(order: Order, now: datetime) -> int:
 
 def _take_again(order: Order, notice: Notice, now: datetime) -> bool:
     before, notice.fate = notice.fate, _follow(order, notice, now)
-    if notice.fate in {before, Fate.UNMATCHED, Fate.PARKED}:
+    if notice.fate == before:
         return False
-    notice.order_no, notice.settled_at = order.order_no, now
+    notice.order_no, notice.settled_at = order.order_no, None if notice.fate in WAITING else now
     notice.save(update_fields=["fate", "order_no", "expected_minor", "expected_currency", "settled_at"])
     _log(notice)
-    return True
+    return notice.settled_at is not None
 
 
 def _is_about(order: Order) -> Q:

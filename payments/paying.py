@@ -76,7 +76,7 @@ def _ask(begun: dict[str, Any], key: str, claim: Claim, *, asked: bool) -> dict[
     """
     is_first = claim.attempts == 1
     try:
-        charge = _charge(begun, key) if is_first else _find_or_charge(begun, key, asked=asked)
+        charge = _charge(begun, key) if is_first else _find_or_charge(begun, key, claim, asked=asked)
     except Declined:
         return {"refused": PaymentDeclined.code}
     except Unreachable as error:
@@ -97,11 +97,12 @@ def _charge(begun: dict[str, Any], key: str) -> Charge:
     )
 
 
-def _find_or_charge(begun: dict[str, Any], key: str, *, asked: bool) -> Charge | None:
+def _find_or_charge(begun: dict[str, Any], key: str, claim: Claim, *, asked: bool) -> Charge | None:
     """Take up what an earlier attempt left: ask first, and charge only where somebody still wants to pay."""
     gateway = provider(begun["provider"])
     if found := gateway.find(key=key):
         return found
+    claim.heartbeat()
     if asked and Order.objects.filter(order_no=begun["order_no"], status=Status.PENDING).exists():
         return _charge(begun, key)
     # From here on the earlier request, wherever it still is, cannot charge any more: the key may be freed.

@@ -21,6 +21,7 @@ from .reading import optional_text, optional_time, text
 
 UNSIGNED: Final = frozenset({b"sign", b"sign_type"})
 CHARSETS: Final = frozenset({"utf-8", "gbk", "gb2312", "gb18030"})
+MOST_FIELDS: Final = 200
 CURRENCY: Final = "CNY"
 CHINA: Final = ZoneInfo("Asia/Shanghai")
 
@@ -60,8 +61,10 @@ class AlipayCallback(ProviderCallback):
 def parse(body: bytes) -> dict[bytes, bytes]:
     """Decode a form once, into bytes: nothing is guessed about its charset.
 
-    :raises InvalidSignature: when a name comes twice, so that it is unclear what was signed.
+    :raises InvalidSignature: when a name comes twice (what was signed?), or there are too many.
     """
+    if body.count(b"&") >= MOST_FIELDS:
+        raise InvalidSignature("too many fields")
     pairs = [part.partition(b"=") for part in body.split(b"&") if part]
     fields = [(_unquoted(name), _unquoted(value)) for name, _, value in pairs]
     if any(count > 1 for count in Counter(name for name, _ in fields).values()):
@@ -102,7 +105,7 @@ def decode(fields: Mapping[bytes, bytes]) -> dict[str, str]:
 
 
 def read(data: dict[str, str]) -> Notice:
-    """Say in the shop's words what a notice tells; one with ``refund_fee``, a running total, is of refunds."""
+    """Say in the shop's words what a notice tells; with ``refund_fee``, a running total, it is a refund."""
     notice = Notice(
         kind=NoticeKind.OTHER,
         order_no=text(data, "out_trade_no"),

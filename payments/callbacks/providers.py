@@ -1,6 +1,7 @@
 """What the callbacks of all payment providers have in common."""
 
 import json
+from copy import copy
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -46,7 +47,7 @@ class ProviderCallback(WebhookView):
         """Store the notice and do what follows from it: database work only."""
         if event.notice is None:
             return Ack()
-        notice = event.notice
+        notice = copy(event.notice)  # a conflict runs this again, from the same start
         notice.provider, notice.event_no, notice.event_type = self.sender, event.id, event.type
         notice.content = _spelled(event.data)
         fate = notices.take(notice=notice, ours=event.ours, now=self.now)

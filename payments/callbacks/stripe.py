@@ -81,7 +81,7 @@ def _refunded(event: dict[str, Any], charge: dict[str, Any]) -> Notice:
     return Notice(
         kind=NoticeKind.REFUNDED,
         order_no=optional_text(charge, "metadata", "order_no"),
-        payment_no=text(charge, "payment_intent"),
+        payment_no=optional_text(charge, "payment_intent"),
         refund_no=text(event, "id"),
         amount_minor=whole_number(charge, "amount_refunded"),
         is_total=True,

@@ -197,6 +197,17 @@ class TestSilentProvider:
         assert (state(), unfinished()) == ((Status.REFUNDED, 3980, 100), 0)
         assert given_back(sandbox, order_no) == [("-R1", 3980)]
 
+    def test_stays_unknown_while_it_cannot_be_reached(self, alice, order_no, sandbox, settings):
+        refund(alice, order_no)
+        settings.SANDBOX_URL = f"http://127.0.0.1:{free_port()}"
+        provider.cache_clear()
+        assert [refund(alice, order_no).status_code for _ in range(2)] == [202, 202]
+        assert (state(), unfinished()) == ((Status.PAID, 1000, 98), 1)
+        settings.SANDBOX_URL = sandbox.url
+        provider.cache_clear()
+        assert refund(alice, order_no).status_code == 201
+        assert given_back(sandbox, order_no) == [("-R1", 1000)]
+
     def test_keeps_the_amount_set_aside(self, alice, order_no, sandbox):
         refund(alice, order_no, amount="30.00")
         assert refund(alice, order_no, "R2", "9.81").json()["code"] == "refund_exceeds_payment"

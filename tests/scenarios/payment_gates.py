@@ -44,6 +44,7 @@ def _build_gates() -> None:
     Claim.complete = _gated(Claim.complete, before="", after="pay_after_settle")
     paying._begin = _gated(paying._begin, before="", after="pay_before_commit_of_begin")
     paying._settle = _gated(paying._settle, before="", after="pay_before_commit_of_settle")
+    Sandbox.find = _gated(Sandbox.find, before="pay_before_find", after="")
     Sandbox.charge = _gated(Sandbox.charge, before="pay_before_charge", after="pay_after_charge")
 
 

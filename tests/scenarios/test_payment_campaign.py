@@ -124,6 +124,7 @@ class TestCampaign:
                 assert shop.insist(order_no, within=20).data["payStatus"] == "paid"
             self.check(shop, orders, at_least=len(orders))
             assert campaign.kills > 0
+            assert campaign.answers.keys() <= {200, 202, 402, 409, 503, "lost"}
 
     def settle(self, shop: PayingShop) -> None:
         """Once the leases have ended, two reconcilers at once leave nothing behind."""

@@ -81,8 +81,8 @@ class TestPausedWorker:
             os.kill(held.pid, signal.SIGSTOP)
             try:
                 sleep(LEASE + 0.5)
-                at_the_end = dict(gate.at("pay_before_commit_of_settle"))
-                successor = pool.submit(shop.pay, order_no, "wechat", at_the_end)
+                asking = dict(gate.at("pay_before_find"))
+                successor = pool.submit(shop.pay, order_no, "wechat", asking)
                 running = gate.wait()
                 assert running.pid != held.pid
             finally:

@@ -8,6 +8,7 @@ from django.utils import timezone
 from orders.models import Order
 from orders.services import ship_order
 from payments.models import Notice, Refund
+from payments.services import begin_refund
 
 from .senders import public_pem
 from .shop import State, fates, nothing_is_stored, records, state, waits_for_people
@@ -108,7 +109,10 @@ class TestRefunded:
     def test_as_the_shop_has_asked(self, alipay):
         """The provider knows the shop's refund by order and refund number."""
         alipay.send("01")
+        begin_refund(order=Order.objects.get(), refund_no="RF-1", amount_minor=1000, now=timezone.now())
+
         assert alipay.is_ack(alipay.send("04", out_biz_no="SO-2024-0001-RF-1"))
+        assert state() == PARTLY
         assert Refund.objects.get().refund_no == "RF-1"
 
 
@@ -210,6 +214,10 @@ class TestSignature:
             answer = alipay.post(alipay.body("01") + added, "application/x-www-form-urlencoded", {})
             assert answer.status_code == 401
         assert nothing_is_stored()
+
+    def test_of_too_many_fields_is_false(self, alipay):
+        many = b"&".join(b"f%d=1" % number for number in range(200))
+        assert alipay.post(many, "application/x-www-form-urlencoded", {}).status_code == 401
 
     def test_cannot_be_checked_without_a_key(self, alipay, configured):
         configured["alipay"]["public_keys"] = []

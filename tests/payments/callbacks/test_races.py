@@ -5,12 +5,15 @@ from datetime import timedelta
 from threading import Event
 from types import SimpleNamespace
 
+import psycopg
 import pytest
-from django.db import transaction
+from django.db import OperationalError, transaction
 from django.utils import timezone
 
 from orders.models import Order
 from payments import notices, paying
+from payments.exceptions import PaymentMismatch
+from payments.models import Notice
 from payments.paying import pay
 from payments.providers.base import Charge
 from payments.reconciling import reconcile
@@ -76,6 +79,51 @@ class TestTwoAtOnce:
 
         assert {answer.status_code for answer in answers} <= {200, 409}
         assert (state().paid, fates(), records()) == (3980, ["APPLIED"], 1)
+
+
+class TestConflict:
+    def test_is_run_again(self, monkeypatch):
+        """A deadlock with somebody else's transaction: everything is rolled back, and taken once more."""
+        place(currency="USD")
+        settle, calls = notices.services.settle_payment, []
+
+        def deadlock_first(**kwargs):
+            calls.append(settle(**kwargs))
+            if len(calls) == 1:
+                raise OperationalError from psycopg.errors.DeadlockDetected()
+            return calls[-1]
+
+        monkeypatch.setattr(notices.services, "settle_payment", deadlock_first)
+        assert Stripe.is_ack(Stripe().send("01"))
+        assert calls == ["paid", "paid"]
+        assert (state().status, state().payments, fates(), records()) == (
+            "PAID",
+            ("pi_T0001",),
+            ["APPLIED"],
+            1,
+        )
+
+    def test_is_run_again_from_the_same_start(self, monkeypatch):
+        """What the first attempt found is not in the notice that the second one stores."""
+        place(currency="USD")
+        settle, log, seen = notices.services.settle_payment, notices._log, []
+
+        def mismatch_first(**kwargs):
+            if not seen:
+                raise PaymentMismatch
+            return settle(**kwargs)
+
+        def deadlock_first(notice):
+            seen.append(notice.fate)
+            if len(seen) == 1:
+                raise OperationalError from psycopg.errors.DeadlockDetected()
+            log(notice)
+
+        monkeypatch.setattr(notices.services, "settle_payment", mismatch_first)
+        monkeypatch.setattr(notices, "_log", deadlock_first)
+        assert Stripe.is_ack(Stripe().send("01"))
+        assert seen == ["MISMATCHED", "APPLIED"]
+        assert (Notice.objects.get().expected, state().status) == ("", "PAID")
 
 
 class TestOrder:

@@ -158,6 +158,26 @@ class TestRefunded:
         assert state() == State(status="CANCELLED", payments=("pi_T0001",), stock=100)
         assert fates() == ["REFUND_DUE", "APPLIED"]
 
+    def test_a_part_of_what_came_in_for_a_cancelled_order(self, stripe):
+        cancel_order(order=Order.objects.get(), now=timezone.now())
+        for name in ("01", "12"):
+            assert stripe.is_ack(stripe.send(name))
+
+        assert state() == State(status="CANCELLED", due=3980, payments=("pi_T0001",), stock=100)
+        assert fates() == ["REFUND_DUE", "MISMATCHED"]
+
+    def test_in_another_currency(self, stripe):
+        stripe.send("01")
+        assert stripe.is_ack(stripe.send("", body=file("stripe", "05").replace(b"usd", b"eur")))
+        assert (state(), fates()) == (PAID, ["APPLIED", "MISMATCHED"])
+
+    def test_of_another_orders_payment(self, stripe):
+        place("SO-2024-0002", amount_minor=3500, currency="USD")
+        stripe.send("01")
+        assert stripe.is_ack(stripe.send("", body=file("stripe", "05").replace(b'0001"}', b'0002"}')))
+        assert fates() == ["APPLIED", "MISMATCHED"]
+        assert (state().refunds, state("SO-2024-0002").refunds) == ((), ())
+
     def test_more_than_was_paid(self, stripe):
         stripe.send("01")
         body = file("stripe", "05").replace(b'"amount_refunded":3980', b'"amount_refunded":3981')
@@ -217,6 +237,28 @@ class TestUnknownOrder:
         assert list(reconcile()) == []
         assert (state("SO-2024-NOPE").status, fates()) == ("PAID", ["APPLIED"])
         assert Notice.objects.get().settled_at
+
+    def test_that_comes_later_is_paid_before_it_is_refunded(self, stripe):
+        for name in ("05", "10"):
+            stripe.send(
+                "",
+                body=file("stripe", name)
+                .replace(b"SO-2024-0001", b"SO-LATER")
+                .replace(b"SO-2024-NOPE", b"SO-LATER")
+                .replace(b"pi_T0010", b"pi_T0001"),
+            )
+        assert fates() == ["UNMATCHED", "UNMATCHED"]
+        place("SO-LATER", currency="USD")
+
+        assert [finding.result for finding in reconcile()] == ["applied"]
+        assert (state("SO-LATER").status, fates()) == ("REFUNDED", ["APPLIED", "APPLIED"])
+
+    def test_that_comes_later_and_is_not_paid_yet_is_waited_for(self, stripe):
+        stripe.send("", body=file("stripe", "05").replace(b"SO-2024-0001", b"SO-LATER"))
+        place("SO-LATER", currency="USD")
+
+        assert list(reconcile()) == []
+        assert (fates(), Notice.objects.get().settled_at) == (["PARKED"], None)
 
 
 class TestOtherEvents:
