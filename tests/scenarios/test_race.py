@@ -53,7 +53,7 @@ def check_refusals(answers: list[Answer]) -> None:
 
 
 @pytest.mark.campaign
-@pytest.mark.parametrize(("shop", "round_"), ROUNDS, indirect=["shop"])
+@pytest.mark.parametrize(("shop", "round_"), ROUNDS, indirect=["shop"], scope="session")
 class TestRace:
     def test_makes_one_order(
         self, shop: WebServer, alice: Client, round_: int, figures: Callable[..., None]
