@@ -24,7 +24,7 @@ def _report_one(number: int, scenario: tuple[Any, Scenario], walk: Walk, console
     table = Table(title=f"{number}. {title}", title_justify="left", title_style="bold", show_lines=True)
     table.box, table.expand = box.ROUNDED, True
     for name in (_("Sent"), _("Answered"), _("Effects")):
-        table.add_column(name, ratio=1)
+        table.add_column(name, ratio=1, overflow="fold")  # Chinese has no spaces to break at
     steps = list(run(walk))
     for step in steps:
         table.add_row(step.sent, _figures(step.answered, step.note), _figures(step.effects))

@@ -36,7 +36,9 @@ class Row:
 
 ROWS = (
     Row("first request", "postgresql", "first", at_most=1.35),
-    Row("replay", "postgresql", "replay", at_most=0.45),
+    Row("replay", "postgresql", "replay"),
+    Row("first request, replay_first", "postgresql", "first_looked", at_most=1.35),
+    Row("replay, replay_first", "postgresql", "replay_looked", at_most=0.45),
     Row("first request, the view keeps its own atomic()", "postgresql", "first_atomic"),
     Row("authentication alone, in a view that does nothing", "postgresql", "nothing"),
     Row("control: the plain view against itself", "postgresql", "again"),

@@ -66,10 +66,12 @@ def prepare() -> None:
 def compare(*, rounds: int) -> dict[str, Ratio]:
     """Return how long each kind of request takes, as a ratio to the plain view's in the same round."""
     samples: dict[str, list[float]] = {
-        kind: [] for kind in ("again", "first", "first_atomic", "replay", "nothing")
+        kind: []
+        for kind in ("again", "first", "first_atomic", "first_looked", "replay", "replay_looked", "nothing")
     }
     earlier = fresh()
     send("guarded", *earlier)
+    send("guarded-looks", *earlier)
     for number in range(-rounds // 5, rounds):
         new = fresh()
         taken = one_round(new, earlier)
@@ -87,8 +89,10 @@ def one_round(new: Content, earlier: Content) -> dict[str, float]:
         "again": partial(send, "plain", *new),
         "first": partial(send, "guarded", *new),
         "first_atomic": partial(send, "guarded-atomic", *new),
+        "first_looked": partial(send, "guarded-looks", *new),
         "nothing": partial(send, "nothing", *new),
         "replay": partial(send, "guarded", *earlier, replayed=True),
+        "replay_looked": partial(send, "guarded-looks", *earlier, replayed=True),
     }
     gc.collect(0)
     gc.disable()

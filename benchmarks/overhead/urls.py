@@ -12,6 +12,7 @@ from rest_framework.views import APIView
 
 from benchmarks.project.models import Order, Stock
 from idempotency.mixins import IdempotentMixin
+from idempotency.policies import Policy
 
 
 class OrderSerializer(serializers.ModelSerializer):
@@ -46,6 +47,12 @@ class GuardedOrders(IdempotentMixin, Orders):
     """The guard's transaction is the one ``atomic()``."""
 
 
+class LookingOrders(GuardedOrders):
+    """Looks for an outcome before its transaction begins."""
+
+    idempotency_policy = Policy(replay_first=True)
+
+
 class GuardedAtomicOrders(IdempotentMixin, AtomicOrders):
     """The view's own ``atomic()`` has become a savepoint."""
 
@@ -61,5 +68,6 @@ urlpatterns = [
     path("nothing", Nothing.as_view()),
     path("plain", AtomicOrders.as_view()),
     path("guarded", GuardedOrders.as_view()),
+    path("guarded-looks", LookingOrders.as_view()),
     path("guarded-atomic", GuardedAtomicOrders.as_view()),
 ]

@@ -221,6 +221,7 @@ class TestSpool:
 
         assert bodies.spool(request).read() == b"content"
         assert bodies.spool(request).read() == b"content"
+        bodies.fingerprint(request)
         assert request.body == b"content"
         assert bodies.spool(request).read() == b"content"
 

@@ -8,7 +8,8 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 from rest_framework.authtoken.models import Token
 
-from idempotency import engine
+from idempotency import conf, engine
+from idempotency.exceptions import OperationInProgress
 from idempotency.models import IdempotencyRecord
 from tests.lab import effects
 from tests.lab.callers import Caller
@@ -161,7 +162,7 @@ class TestRunningOperation:
 
 
 def in_progress(*args: Any) -> None:
-    raise engine._in_progress()
+    raise OperationInProgress(conf.get("RETRY_AFTER"))
 
 
 class TestUnguardedMethod:

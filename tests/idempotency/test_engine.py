@@ -14,7 +14,7 @@ from idempotency import signals
 from idempotency.exceptions import KeyReused, OperationInProgress
 from idempotency.values import Outcome
 from tests.lab.models import Counter
-from tests.lab.operations import Lab, lab_db
+from tests.lab.operations import Lab, lab_db, retention
 
 pytestmark = lab_db
 
@@ -43,7 +43,7 @@ class TestKept:
         )
         assert (record.state, record.status, bytes(record.body)) == ("COMPLETED", None, b'"done"')
         assert bytes(record.fingerprint) == b"1" * 16
-        assert record.expires_at - record.completed_at == timedelta(hours=24)
+        assert retention(record) == timedelta(hours=24)
 
     def test_outcome_is_given_again(self, lab: Lab) -> None:
         outcome = Outcome(status=201, headers=(("Location", "/1"), ("Link", "a")), body=b"\xff\x00" * 999)
@@ -152,11 +152,14 @@ class TestFingerprint:
 
 class TestRecursion:
     def test_is_refused(self, lab: Lab) -> None:
-        """The database's own locks would let it in."""
-        with pytest.raises(OperationInProgress):
-            lab.run(handler=lab.handler(then=lab.run))
+        """Before its handler runs again: the database's own locks would let it in."""
+        calls: list[str] = []
+        inner = lab.handler("inner", then=lambda: calls.append("inner"))
 
-        assert (lab.done, lab.records.count()) == ([], 0)
+        with pytest.raises(OperationInProgress):
+            lab.run(handler=lab.handler(then=lambda: lab.run(handler=inner)))
+
+        assert (calls, lab.done, lab.records.count()) == ([], [], 0)
 
     def test_into_another_operation_is_fine(self, lab: Lab) -> None:
         lab.run("outer", lab.handler("outer", then=lambda: lab.run("inner", lab.handler("inner"))))

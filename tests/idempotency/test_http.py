@@ -12,6 +12,7 @@ from idempotency.exceptions import KeyMissing, OperationInProgress, StoreUnavail
 from idempotency.models import IdempotencyRecord
 from tests.lab import effects
 from tests.lab.callers import Answer, Caller
+from tests.lab.operations import retention
 
 pytestmark = pytest.mark.django_db
 
@@ -188,7 +189,7 @@ class TestRecord:
             201,
             b'{"data":{},"number":7}',
         )
-        assert record.expires_at - record.completed_at == timedelta(hours=24)
+        assert retention(record) == timedelta(hours=24)
 
     def test_holds_nothing_of_the_request_but_a_digest(self, caller: Caller) -> None:
         """SEC-02"""

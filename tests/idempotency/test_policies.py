@@ -15,6 +15,7 @@ class TestPolicy:
         settings.IDEMPOTENCY_REQUIRED = False
         settings.IDEMPOTENCY_REMEMBER = [404]
         settings.IDEMPOTENCY_BODY_LIMIT = 10
+        settings.IDEMPOTENCY_REPLAY_FIRST = True
 
         assert policy.resolve() == Policy(
             retention=timedelta(days=7),
@@ -22,6 +23,7 @@ class TestPolicy:
             required=False,
             remember={404},
             body_limit=10,
+            replay_first=True,
         )
         assert policy.retention is DEFAULT
 
@@ -32,6 +34,7 @@ class TestPolicy:
             required=True,
             remember=(),
             body_limit=1024 * 1024,
+            replay_first=False,
         )
 
     def test_keeps_what_it_says_itself(self, settings: Any) -> None:

@@ -1,10 +1,13 @@
 """What protection costs: statements, and PostgreSQL's messages as libpq counts them."""
 
-from typing import Any
+from datetime import timedelta
+from typing import Any, ClassVar
 
 import pytest
 from django.db import connection, connections
+from django.utils import timezone
 
+from idempotency.exceptions import KeyReused
 from idempotency.models import IdempotencyRecord
 from tests.lab import effects
 from tests.lab.callers import Caller
@@ -79,6 +82,49 @@ class TestEngine:
             assert lab.run().replayed
 
         assert len(counted.messages) <= 3
+
+
+@lab_db
+class TestReplayFirst:
+    """Looks before the transaction."""
+
+    policy: ClassVar[dict[str, Any]] = {"replay_first": True}
+
+    def test_replays_by_one_statement_in_one_round_trip(self, lab: Lab) -> None:
+        lab.run()
+
+        with traffic(lab.connection) as counted:
+            assert lab.run(policy=self.policy).replayed
+
+        assert len(counted.statements) == 1  # without a BEGIN
+        assert len(counted.messages) == (lab.connection.vendor == "postgresql")
+
+    def test_costs_a_first_run_one_statement_more(self, lab: Lab) -> None:
+        lab.run("warm up")
+        with traffic(lab.connection) as usual:
+            lab.run("usual")
+
+        with traffic(lab.connection) as counted:
+            assert not lab.run("look first", policy=self.policy).replayed
+
+        assert len(counted.statements) - len(usual.statements) == 1
+
+    def test_never_looks_twice_inside_a_transaction(self, lab: Lab) -> None:
+        lab.run()
+
+        with lab.atomic(), traffic(lab.connection) as counted:
+            assert lab.run(policy=self.policy).replayed
+
+        assert len(ours(counted)) == REPLAY[lab.connection.vendor]
+
+    def test_refuses_and_runs_as_ever(self, lab: Lab) -> None:
+        lab.run(policy=self.policy)
+        with pytest.raises(KeyReused):
+            lab.run(policy=self.policy, fingerprint=b"2" * 16)
+        lab.records.update(expires_at=timezone.now() - timedelta(seconds=1))
+
+        assert not lab.run(policy=self.policy, fingerprint=b"2" * 16).replayed
+        assert lab.done == ["done", "done"]
 
 
 @pytest.mark.postgresql

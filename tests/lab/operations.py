@@ -1,6 +1,7 @@
 """Operations to run by the engine itself, on any database."""
 
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -19,6 +20,12 @@ lab_db = pytest.mark.django_db(
 )
 
 Handler = Callable[[], tuple[Any, Outcome | None]]
+
+
+def retention(record: IdempotencyRecord) -> timedelta:
+    """How long a record lives, to the millisecond: PostgreSQL reads its clock for each column."""
+    span = record.expires_at - record.completed_at
+    return timedelta(milliseconds=round(span / timedelta(milliseconds=1)))
 
 
 class Lab:

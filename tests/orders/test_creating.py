@@ -2,6 +2,7 @@ from datetime import datetime
 
 import pytest
 from django.contrib.auth import get_user_model
+from django.core.cache import cache
 from rest_framework.throttling import SimpleRateThrottle
 
 from idempotency.models import IdempotencyRecord
@@ -253,6 +254,7 @@ class TestRefusal:
 
     def test_of_one_who_asks_too_often_touches_no_key(self, monkeypatch):
         """SEC-02"""
+        cache.clear()  # another test's user may have had this one's id
         monkeypatch.setattr(SimpleRateThrottle, "THROTTLE_RATES", {"user": "1/minute"})
         client = shopper()
         answers = [order(client, key=key) for key in ("K1", "K2")]
