@@ -5,6 +5,7 @@ import random
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from http.client import HTTPException
 from pathlib import Path
 from threading import Thread
 from typing import Any, Final
@@ -73,7 +74,7 @@ class Notifier:
                 return _answer(provider, answer.status, answer.read())
         except HTTPError as error:
             return _answer(provider, error.code, error.read())
-        except OSError:
+        except (OSError, HTTPException):
             return _answer(provider, 0, b"")
 
 
