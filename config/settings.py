@@ -7,8 +7,9 @@
 ``DATABASE_URL``     ``postgresql://…``, ``mysql://…`` or ``sqlite:///…``; by default ``var/demo.sqlite3``
 ``ATOMIC_REQUESTS``  off; whether each request is one transaction
 ``REDIS_URL``        the cache; by default each process has its own memory
-``THROTTLE_RATE``    requests of one user, ``3000/minute``; empty for no limit. Without Redis each process counts alone
-``PAYMENTS_LEASE``   seconds that a payment holds its order unattended, 30; longer than the provider's timeouts
+``THROTTLE_RATE``    requests of one user, ``3000/minute``; empty for no limit; without Redis each process
+                     counts for itself
+``PAYMENTS_LEASE``   seconds that a payment holds its order unattended, 30; more than the provider's timeouts
 ``PAYMENTS_CONNECT_TIMEOUT``  seconds until a provider is unreachable, 2
 ``PAYMENTS_READ_TIMEOUT``     seconds until a provider is silent, 10
 ``PAYMENTS_CALLBACK_TOLERANCE``  seconds that a callback's time stamp may be away, 300
@@ -108,9 +109,7 @@ PAYMENTS_LEASE = timedelta(seconds=env.float("PAYMENTS_LEASE", default=30))
 PAYMENTS_CONNECT_TIMEOUT = timedelta(seconds=env.float("PAYMENTS_CONNECT_TIMEOUT", default=2))
 PAYMENTS_READ_TIMEOUT = timedelta(seconds=env.float("PAYMENTS_READ_TIMEOUT", default=10))
 PAYMENTS_METHODS = {"alipay": "alipay", "wechat": "wechat", "card": "stripe", "stripe": "stripe"}
-PAYMENTS_PROVIDERS = {
-    name: f"payments.providers.sandbox.{name}" for name in ("alipay", "wechat", "stripe")
-}
+PAYMENTS_PROVIDERS = {name: f"payments.providers.sandbox.{name}" for name in ("alipay", "wechat", "stripe")}
 PAYMENTS_CALLBACK_TOLERANCE = timedelta(seconds=env.float("PAYMENTS_CALLBACK_TOLERANCE", default=300))
 PAYMENTS_CALLBACKS = {  # without a secret or key every callback is refused
     "alipay": {

@@ -74,11 +74,11 @@ class OrderQuerySet(TransitionQuerySet["Order"]):
             raise OperationInProgress(conf.get("RETRY_AFTER")) from error
 
     def locked(self) -> "Order":
-        """Return the one order of this QuerySet as it is now, and keep rivals out until the transaction ends."""
+        """Return the one order of this QuerySet as it is now, and keep rivals out until the commit."""
         return self.select_for_update().get()
 
     def reserve_refund(self, *, amount_minor: int) -> bool:
-        """Set ``amount_minor`` of a paid order aside to be given back; ``False`` when less than that is left."""
+        """Set ``amount_minor`` of a paid order aside to be given back; ``False`` when less is left."""
         left = self.filter(status__in=REFUNDABLE, amount_minor__gte=F("refunded_minor") + amount_minor)
         # The WHERE clause decides: two refunds at once never give back more than came in.
         return bool(left.update(refunded_minor=F("refunded_minor") + amount_minor))
