@@ -7,7 +7,9 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import connection
 from rest_framework.test import APIRequestFactory
 
+from idempotency import claims
 from idempotency.models import IdempotencyRecord
+from idempotency.values import Operation
 from tests.lab import effects, rest
 from tests.lab.callers import Caller
 from tests.lab.models import Effect
@@ -15,6 +17,7 @@ from tests.lab.uploads import multipart
 
 pytestmark = pytest.mark.django_db
 
+OPERATION = Operation(name="lab.do", scope="lab", key="key-1")
 TWICE = [(201, False), (201, True)]
 
 
@@ -159,6 +162,24 @@ class TestRerun:
         assert effects.troubles == []
         assert (first.status, first.body) == (expected.status, expected.body)
         assert len(effects.done()) == 2
+
+    def test_gives_every_header(self, caller: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Also when the conflict came after the answer was rendered."""
+        monkeypatch.setattr(effects, "troubles", [])
+        bare = caller.post("rendered/bare", key=None)
+        conflicts = [effects.conflict()]
+        kind = type(claims.claim("default", OPERATION))
+        complete = kind.complete
+
+        def collide(*args: Any, **kwargs: Any) -> bool:
+            if conflicts:
+                raise conflicts.pop()
+            return complete(*args, **kwargs)
+
+        monkeypatch.setattr(kind, "complete", collide)
+
+        assert caller.post("rendered/guarded") == bare
+        assert conflicts == []
 
     def test_ends_in_409(self, caller: Caller, settings: Any) -> None:
         settings.IDEMPOTENCY_RERUNS = 1
