@@ -98,6 +98,7 @@ RULES: Final[dict[str, tuple[Callable[[Any], bool], str]]] = {
         'the name of a header: letters, digits and hyphens, such as "Idempotency-Key"',
     ),
     "IDEMPOTENCY_REQUIRED": (lambda value: isinstance(value, bool), "True or False"),
+    "IDEMPOTENCY_REPLAY_FIRST": (lambda value: isinstance(value, bool), "True or False"),
     "IDEMPOTENCY_RETENTION": (
         lambda value: value is None or _is_span(value, longer_than=NOTHING),
         "a timedelta longer than zero, such as timedelta(hours=24), or None to keep outcomes for ever",
