@@ -11,16 +11,9 @@ from idempotency import claims
 from idempotency.decorators import idempotent_view
 from idempotency.exceptions import StoreUnavailable
 from idempotency.policies import Policy
-from tests.lab.operations import Lab, lab_db
+from tests.lab.operations import WITH_RIVALS, Lab, lab_db
 
-pytestmark = [lab_db, pytest.mark.filterwarnings("ignore:Exception ignored")]
-
-
-@pytest.fixture
-def lab(lab: Lab) -> Lab:
-    if lab.connection.vendor == "sqlite":
-        pytest.skip("has no server")
-    return lab
+pytestmark = [lab_db, WITH_RIVALS, pytest.mark.filterwarnings("ignore:Exception ignored")]
 
 
 def terminate(lab: Lab) -> None:

@@ -12,7 +12,7 @@ from idempotency import claims
 from idempotency.exceptions import OperationInProgress
 from idempotency.values import Run
 from tests.campaigns import rounds
-from tests.lab.operations import Lab, lab_db, retention
+from tests.lab.operations import WITH_RIVALS, Lab, lab_db, on, retention
 from tests.lab.races import PATIENCE, Background, race
 
 pytestmark = lab_db
@@ -169,10 +169,9 @@ class TestRace:
         told = {each for each, result in zip(prints, results, strict=True) if isinstance(result, Run)}
         assert (lab.done, told) == (["done"], {winner})
 
+    @WITH_RIVALS
     def test_of_distinct_keys_runs_them_side_by_side(self, lab: Lab) -> None:
         """STO-07: all are in the handler at the same moment. SQLite has one writer."""
-        if lab.connection.vendor == "sqlite":
-            pytest.skip("one writer at a time")
         together = Barrier(RIVALS)
 
         def meet() -> None:
@@ -188,9 +187,8 @@ class TestJudge:
     """The primary key decides, were there no lock."""
 
     @pytest.mark.parametrize("expired", [False, True], ids=["fresh", "expired"])
+    @on("postgresql")
     def test_rolls_the_late_one_back(self, lab: Lab, monkeypatch: pytest.MonkeyPatch, expired: bool) -> None:
-        if lab.connection.vendor != "postgresql":
-            pytest.skip("the record itself, or the one writer, is the lock")
         if expired:
             lab.run(handler=lab.handler("expired"))
             expire(lab)

@@ -16,7 +16,7 @@ from idempotency import dialects
 from idempotency.exceptions import OperationInProgress
 from tests.lab.effects import conflict
 from tests.lab.models import Counter
-from tests.lab.operations import Lab, lab_db
+from tests.lab.operations import WITH_RIVALS, Lab, lab_db, on
 from tests.lab.races import PATIENCE, Background, race
 
 pytestmark = lab_db
@@ -38,8 +38,6 @@ class Stumbles:
 @pytest.fixture
 def repeatable_read(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Every transaction sees one snapshot, and MariaDB checks it."""
-    if lab.connection.vendor == "sqlite":
-        pytest.skip("its transactions are serial")
     options = {
         "postgresql": {"isolation_level": psycopg.IsolationLevel.REPEATABLE_READ},
         "mysql": {"isolation_level": "repeatable read", "init_command": "SET innodb_snapshot_isolation = ON"},
@@ -93,6 +91,7 @@ class TestOwnTransaction:
 
         assert (calls, lab.done) == ([1], [])
 
+    @WITH_RIVALS
     @pytest.mark.usefixtures("repeatable_read")
     def test_survives_a_serialization_failure(self, lab: Lab) -> None:
         """A real one: 40001 of PostgreSQL, 1020 of MariaDB."""
@@ -110,9 +109,8 @@ class TestOwnTransaction:
         assert Counter.objects.using(lab.database).get().value == 8
         assert (lab.done, rivals) == (["done"], [])
 
+    @WITH_RIVALS
     def test_survives_a_deadlock(self, lab: Lab) -> None:
-        if lab.connection.vendor == "sqlite":
-            pytest.skip("one writer cannot deadlock")
         for name in ("one", "two"):
             Counter.objects.using(lab.database).create(name=name)
         calls: list[str] = []
@@ -143,6 +141,7 @@ class TestOuterTransaction:
         assert (stumbles.calls, lab.done, lab.records.count()) == (1, [], 0)
         assert lab.run().value == "done"
 
+    @WITH_RIVALS
     @pytest.mark.usefixtures("repeatable_read")
     def test_with_an_old_snapshot_gets_a_right_answer(self, lab: Lab) -> None:
         """STO-01: its rival has committed since its first read. Never a 500, never a second effect."""
@@ -155,12 +154,11 @@ class TestOuterTransaction:
         assert (lab.done, lab.records.count()) == (["done"], 1)
         assert lab.run().replayed
 
+    @on("mariadb")
     def test_with_an_old_snapshot_is_read_past_it_where_the_database_can(
         self, lab: Lab, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """STO-01, by MariaDB's default."""
-        if lab.connection.vendor != "mysql":
-            pytest.skip("a matter of MariaDB")
         monkeypatch.setitem(lab.connection.settings_dict["OPTIONS"], "isolation_level", "repeatable read")
         lab.connection.close()
 
@@ -174,6 +172,7 @@ class TestOuterTransaction:
 
 
 class TestWait:
+    @WITH_RIVALS
     @pytest.mark.usefixtures("repeatable_read")
     def test_with_an_old_snapshot_ends_with_a_replay(self, lab: Lab) -> None:
         waiting = partial(lab.run, policy={"wait": timedelta(seconds=PATIENCE)})

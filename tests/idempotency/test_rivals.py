@@ -10,7 +10,7 @@ import pytest
 from django.utils import timezone
 
 from idempotency.exceptions import OperationInProgress
-from tests.lab.operations import Lab, lab_db
+from tests.lab.operations import WITH_RIVALS, Lab, lab_db
 from tests.lab.races import PATIENCE, Background
 
 pytestmark = lab_db
@@ -78,9 +78,8 @@ class TestRival:
         assert first.result().value == "first"
 
     @pytest.mark.parametrize("keep", [True, False])
+    @WITH_RIVALS
     def test_that_waits_gets_the_outcome_or_runs(self, lab: Lab, keep: bool) -> None:
-        if lab.connection.vendor == "sqlite":
-            pytest.skip("waits at BEGIN, by the database's own timeout")
         end = Event()
         first = self.hold(lab, then=end, keep=keep)
         rival = Background(partial(lab.run, policy=WAIT))
@@ -103,9 +102,8 @@ class TestRival:
         assert first.result().value == "first"
         assert lab.run().replayed
 
+    @WITH_RIVALS
     def test_that_waited_in_vain_leaves_the_transaction_usable(self, lab: Lab) -> None:
-        if lab.connection.vendor == "sqlite":
-            pytest.skip("no two transactions at once")
         end = Event()
         first = self.hold(lab, then=end)
 

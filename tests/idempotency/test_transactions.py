@@ -12,7 +12,7 @@ from django.utils import timezone
 from idempotency.exceptions import OperationInProgress
 from idempotency.values import Run
 from tests.lab.models import Counter
-from tests.lab.operations import Lab, lab_db
+from tests.lab.operations import WITH_RIVALS, Lab, lab_db
 from tests.lab.races import Background
 
 pytestmark = lab_db
@@ -66,10 +66,9 @@ class TestOuterTransaction:
         assert not rival(lab).replayed
 
     @pytest.mark.parametrize("expired", [False, True], ids=["fresh", "expired"])
+    @WITH_RIVALS
     def test_lets_rivals_in_after_an_answer_that_is_not_kept(self, lab: Lab, expired: bool) -> None:
         """Lock and effect go with the savepoint."""
-        if lab.connection.vendor == "sqlite":
-            pytest.skip("one writer at a time")
         if expired:
             lab.run(handler=lab.handler("expired"))
             lab.records.update(expires_at=timezone.now() - timedelta(seconds=1))

@@ -19,6 +19,16 @@ lab_db = pytest.mark.django_db(
     transaction=True, databases="__all__", available_apps=["idempotency", "tests.lab"]
 )
 
+
+def on(*vendors: str) -> pytest.MarkDecorator:
+    """Run a test on these databases alone, where the others have nothing to show."""
+    params = [pytest.param(vendor, marks=getattr(pytest.mark, vendor)) for vendor in vendors]
+    return pytest.mark.parametrize("vendor", params, indirect=True)
+
+
+WITH_RIVALS = on("postgresql", "mariadb")
+"""SQLite has one writer: no two transactions overlap."""
+
 Handler = Callable[[], tuple[Any, Outcome | None]]
 
 
