@@ -9,6 +9,7 @@ UV := $(BIN)/uv
 MADE := .venv/.made-with-$(subst /,_,$(PYTHON))
 INSTALLED := .venv/.installed
 PINS := requirements/uv.txt requirements/base.txt requirements/test.txt requirements/lint.txt
+SLICE := $(addprefix tests/idempotency/test_,$(addsuffix .py,claims conflicts engine leased statements))
 CELLS := 3.11-5.2 3.12-5.2 3.12-6.0 3.12-6.1 3.13-6.1 3.11-lowest
 COMPILE := $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-annotate --custom-compile-command "make requirements"
@@ -45,7 +46,7 @@ matrix-%: .venvs/%/.installed
 	@echo "== Python $(firstword $(subst -, ,$*)), Django $(lastword $(subst -, ,$*)), SQLite"
 	@MATRIX_DATABASE=sqlite .venvs/$*/bin/pytest -n $(WORKERS) -q tests/idempotency
 	@echo "== Python $(firstword $(subst -, ,$*)), Django $(lastword $(subst -, ,$*)), PostgreSQL"
-	@MATRIX_DATABASE=postgresql .venvs/$*/bin/pytest -n $(WORKERS) -q -m postgresql tests/idempotency
+	@MATRIX_DATABASE=postgresql .venvs/$*/bin/pytest -n $(WORKERS) -q -m postgresql $(SLICE)
 
 campaign: $(INSTALLED) ## Run the long tests with all their rounds
 	@CAMPAIGN=1 $(BIN)/pytest -m campaign --timeout 3600 --durations 0 $(ARGS)
