@@ -68,6 +68,7 @@ class Server:
             env={**os.environ, **self.env},
             stdout=self.log,
             stderr=self.log,
+            start_new_session=True,  # Ctrl-C is ours to hear; we stop the server in order
             preexec_fn=_end_with_parent if sys.platform == "linux" else None,
         )
         try:

@@ -56,6 +56,7 @@ def idempotent(
 
     def decorate(function: Callable[..., Any]) -> Any:
         parameters = _without_claim(signature(function)) if lease else signature(function)
+        _check_names(function.__qualname__, parameters, key, scope, fingerprint)
         plain = async_to_sync(function) if iscoroutinefunction(function) else function
 
         def run(*args: Any, **kwargs: Any) -> Run:
@@ -104,6 +105,8 @@ def idempotent_view(
     With a policy that has a ``lease`` the view is taken out of ATOMIC_REQUESTS and finds its claim at
     ``request.idempotency_claim``.
     """
+    if policy is not None and not isinstance(policy, Policy):
+        raise TypeError("Write @idempotent_view() with parentheses, or give it a Policy.")
     guard = _Guard(policy or Policy(), key, scope, fingerprint, label, replay)
 
     def decorate(view: Any) -> Any:
@@ -177,6 +180,12 @@ def _key(part: Part, arguments: Mapping[str, Any]) -> str:
     if key := _text(part, arguments):
         return keys.check(key)
     raise KeyMissing
+
+
+def _check_names(function: str, parameters: Signature, *parts: Any) -> None:
+    named = set().union(*(_names(part) for part in parts if part is not ALL and part is not None))
+    if unknown := named - parameters.parameters.keys():
+        raise TypeError(f"{function} has no argument {', '.join(sorted(unknown))}: it takes {parameters}.")
 
 
 def _names(part: Part) -> set[str]:

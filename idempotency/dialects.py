@@ -61,6 +61,9 @@ _CONFLICTS: Final = frozenset(
     | {"SQLITE_BUSY", "SQLITE_BUSY_SNAPSHOT"}
 )
 
+_MISTAKES: Final = frozenset({"SQLITE_ERROR", 1054, 1146})
+"""A table or column that is not there: somebody forgot to migrate."""
+
 
 def dialect(connection: BaseDatabaseWrapper) -> Dialect:
     """Return the dialect of a database."""
@@ -79,6 +82,11 @@ class Clock(models.Func):
 def is_conflict(error: BaseException) -> bool:
     """Tell whether a transaction failed only for its rivals' sake, and may succeed when run again."""
     return code(error) in _CONFLICTS
+
+
+def is_unavailable(error: BaseException) -> bool:
+    """Tell whether an error is one of reaching the database, rather than of what was said to it."""
+    return code(error) not in _MISTAKES
 
 
 def code(error: BaseException) -> str | int | None:

@@ -11,6 +11,7 @@
 Every adapter builds an :class:`~idempotency.values.Operation` and calls :func:`run`.
 """
 
+import logging
 import random
 import time
 from collections.abc import Callable, Iterator
@@ -42,6 +43,8 @@ BACKOFF: Final = timedelta(milliseconds=10)
 
 PATIENCE: Final = timedelta(seconds=5)
 """After this long no rerun is begun: a lock wait may have taken the client's time already."""
+
+logger = logging.getLogger("idempotency")
 
 _running: ContextVar[frozenset[tuple[str, UUID]]] = ContextVar("running", default=frozenset())
 
@@ -124,9 +127,15 @@ def available() -> Iterator[None]:
     try:
         yield
     except (OperationalError, InterfaceError) as error:
-        if dialects.is_conflict(error):
-            raise
-        raise StoreUnavailable(conf.get("RETRY_AFTER")) from error
+        _refuse_if_unavailable(error)
+        raise
+
+
+def _refuse_if_unavailable(error: Exception) -> None:
+    if dialects.is_conflict(error) or not dialects.is_unavailable(error):
+        return
+    logger.warning("the database could not be reached, or broke during a commit", exc_info=error)
+    raise StoreUnavailable(conf.get("RETRY_AFTER")) from error
 
 
 def _within(connection: BaseDatabaseWrapper, operation: Operation, handler: Handler, policy: Policy) -> Run:
@@ -179,9 +188,9 @@ def _once(connection: BaseDatabaseWrapper, operation: Operation, handler: Handle
     except _Overtaken:
         return _after_rival(connection, operation, policy)
     except (OperationalError, InterfaceError) as error:
-        if in_handler or dialects.is_conflict(error):
-            raise
-        raise StoreUnavailable(conf.get("RETRY_AFTER")) from error
+        if not in_handler:
+            _refuse_if_unavailable(error)
+        raise
     return Run(value=value, outcome=outcome, replayed=False)
 
 

@@ -5,6 +5,7 @@ from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, cast
 
+from django.core.exceptions import ImproperlyConfigured
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.utils.datastructures import MultiValueDict
@@ -41,6 +42,10 @@ class IdempotentMixin(_View):
 
     @classmethod
     def as_view(cls, *args: Any, **initkwargs: Any) -> Any:
+        if not issubclass(cls, APIView):
+            raise ImproperlyConfigured(
+                f"{cls.__name__}: IdempotentMixin is for REST framework's views; use @idempotent_view here."
+            )
         view = super().as_view(*args, **initkwargs)
         return http.exempt(view, initkwargs.get("idempotency_policy", cls.idempotency_policy))
 

@@ -63,6 +63,7 @@ class Policy:
     """The database of both the handler's writes and the record; by default ``IDEMPOTENCY_DATABASE``."""
 
     def __post_init__(self) -> None:
+        self._check_types()
         if self.remember is not DEFAULT:
             object.__setattr__(self, "remember", frozenset(self.remember))
             check_remember(self.remember)
@@ -75,6 +76,14 @@ class Policy:
         if "set-cookie" in {name.lower() for name in self.headers}:
             raise ValueError("Set-Cookie is never kept: a repeat would get the first caller's session.")
         object.__setattr__(self, "methods", frozenset(method.upper() for method in self.methods))
+
+    def _check_types(self) -> None:
+        for name in ("methods", "headers", "ignored_fields", "remember"):
+            if isinstance(value := getattr(self, name), str | int):
+                raise TypeError(f"{name} takes a collection, such as [{value!r}], not {value!r} alone.")
+        for name in ("retention", "wait", "lease"):
+            if not isinstance(value := getattr(self, name), timedelta | Default | None):
+                raise TypeError(f"{name} takes a timedelta, such as timedelta(seconds=30), not {value!r}.")
 
     def resolve(self) -> "Policy":
         """Return the same policy with the settings of this moment filled in."""

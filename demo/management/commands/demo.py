@@ -124,7 +124,11 @@ def _sandbox(host: str, port: int | None, directory: Path) -> SandboxServer:
 def _check_is_free(host: str, port: int) -> None:
     """:raises CommandError: when somebody serves there."""
     if not is_free(host, port):
-        raise CommandError(_("Port {port} is taken: name another one, PORT=8001.").format(port=port))
+        raise CommandError(
+            _("Port {port} is taken, and the demo needs two in a row: name another one, PORT=9000.").format(
+                port=port
+            )
+        )
 
 
 def _is_given() -> bool:
