@@ -107,6 +107,7 @@ class RecordAdmin(ModelAdmin):  # type: ignore[misc]
     fieldsets = (
         (_("Operation"), {"fields": ("operation", "scope", "key", "label", "id", "request_digest")}),
         (_("State"), {"fields": ("state", "created_at", "completed_at", "expires_at", "repeats")}),
+        (_("Lease"), {"fields": ("leased_until", "attempts", "operation_id", "steps")}),
         (_("Outcome"), {"fields": ("answer", "header_table", "body_preview")}),
     )
 
@@ -165,7 +166,7 @@ class RecordAdmin(ModelAdmin):  # type: ignore[misc]
     @admin.display(description=_("a repeat"))
     def repeats(self, record: IdempotencyRecord) -> str:
         if record.state != State.COMPLETED:
-            return gettext("has to wait")
+            return gettext("resumes what was begun") if _is_left(record) else gettext("has to wait")
         return gettext("runs afresh: expired") if _is_expired(record) else gettext("gets this outcome")
 
     @admin.display(description=_("fingerprint"))
@@ -223,6 +224,11 @@ def _bounds(changelist: Any) -> str | None:
     if changelist.result_count < NEWEST:
         return None
     return gettext("The first %(count)s records. A search finds any.") % {"count": f"{NEWEST:,}"}
+
+
+def _is_left(record: IdempotencyRecord) -> bool:
+    """Tell whether a lease has ended without an outcome."""
+    return record.leased_until is not None and record.leased_until <= timezone.now()
 
 
 def _is_expired(record: IdempotencyRecord) -> bool:

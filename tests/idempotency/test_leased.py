@@ -5,11 +5,13 @@ from threading import Event
 from typing import Any
 
 import pytest
+from django.contrib.admin import AdminSite
 from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError
 
+from idempotency.admin import RecordAdmin
 from idempotency.exceptions import ClaimLost, OperationInProgress, OutcomeUnknown, Refused
-from idempotency.models import State
+from idempotency.models import IdempotencyRecord, State
 from tests.lab.leases import Shop
 from tests.lab.operations import Lab, lab_db
 from tests.lab.races import PATIENCE, Background, race
@@ -225,3 +227,11 @@ class TestEnding:
         shop.pay()
 
         assert (lab.done, len(shop.calls)) == (["reserved", "settled"], 1)
+
+
+def test_people_see_that_an_ended_lease_is_to_be_resumed(shop: Shop, lab: Lab) -> None:
+    admin = RecordAdmin(IdempotencyRecord, AdminSite())
+    with pytest.raises(OutcomeUnknown):
+        shop.pay(charging=fail(OutcomeUnknown("timeout")))
+
+    assert admin.repeats(lab.records.get()) == "resumes what was begun"
