@@ -22,7 +22,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError, InterfaceError, transaction
 
 from . import engine, values
-from .exceptions import ClaimLost, IdempotencyError, OutcomeUnknown, Refused
+from .exceptions import ClaimLost, IdempotencyError, OutcomeUnknown, Refused, StoreUnavailable
 from .leases import Lease, OtherFingerprint, Taken
 from .policies import Policy
 from .rows import Busy, Found
@@ -132,14 +132,14 @@ class Claim:
     def end(self, error: BaseException | None) -> None:
         """End an attempt without an outcome: forget it if nothing happened, else leave it to be resumed."""
         nothing_happened = isinstance(error, Refused) or (
-            self._untouched and not isinstance(error, OutcomeUnknown)
+            self._untouched and not isinstance(error, OutcomeUnknown | StoreUnavailable)  # a commit in doubt
         )
         release = self._lease.forget if nothing_happened else self._lease.end
         try:
             with transaction.atomic(self._lease.alias, durable=True):
                 release()
         except (ClaimLost, DatabaseError, InterfaceError):  # the successor's, or the lease's own end, will do
-            logger.warning("could not release %s", self.operation, exc_info=True)
+            logger.warning("could not release %s", str(self.operation), exc_info=True)
 
     def _committed(self, fn: Callable[[], Value]) -> Value:
         """Do ``fn`` in a transaction that the fence opens: its row lock keeps takers out until the commit."""

@@ -153,7 +153,7 @@ class WebhookView(View):
         try:
             return engine.run(operation, handler, policy=self._policy())
         except KeyReused:
-            logger.warning("other content under a known number, not handled: %s", operation)
+            logger.warning("other content under a known number, not handled: %s", str(operation))
             return engine.run(replace(operation, fingerprint=None), handler, policy=self._policy())
 
     def _handle(self, event: WebhookEvent) -> tuple[HttpResponse, Outcome]:

@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+from django.db import transaction
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -33,7 +34,7 @@ class OrderViewSet(IdempotentMixin, viewsets.GenericViewSet):
     serializer_class = OrderSerializer
     pagination_class = OrderPagination
     lookup_field = "order_no"
-    lookup_value_converter = "str"
+    lookup_value_regex = r"[^/.\x00]+"  # PostgreSQL takes no text with a NUL in it
 
     def get_queryset(self) -> OrderQuerySet:
         """The user's own orders; staff reach each order, but list their own."""
@@ -70,7 +71,7 @@ class OrderViewSet(IdempotentMixin, viewsets.GenericViewSet):
         """Cancel a pending order and give its stock back, once."""
         order = self.get_object()
         cancelled = services.cancel_order(order=order, now=timezone.now())
-        order.refresh_from_db()
+        order = _present(order.order_no)
         answer = envelope if cancelled else duplicate
         return answer(data=order_data(order), message=_("Order cancelled"))
 
@@ -81,7 +82,7 @@ class OrderViewSet(IdempotentMixin, viewsets.GenericViewSet):
         if not request.user.is_staff:
             self.permission_denied(request)
         shipped = services.ship_order(order=order, now=timezone.now())
-        order.refresh_from_db()
+        order = _present(order.order_no)
         answer = envelope if shipped else duplicate
         return answer(data=order_data(order), message=_("Order shipped"))
 
@@ -93,7 +94,7 @@ class OrderViewSet(IdempotentMixin, viewsets.GenericViewSet):
     def get_replay_response(self, outcome: Outcome) -> Response:
         """Answer a repeat: the first order, with its present status."""
         order_no = json.loads(outcome.body)["data"]["orderId"]
-        return self._duplicate(Order.objects.get(order_no=order_no))
+        return self._duplicate(_present(order_no))
 
     def _check_a_key_is_there(self, data: Any) -> None:
         named = isinstance(data, dict) and data.get("client_order_no")
@@ -110,3 +111,9 @@ class OrderViewSet(IdempotentMixin, viewsets.GenericViewSet):
 
     def _duplicate(self, order: Order) -> Response:
         return duplicate(data=order_data(order), message=_("Order created"))
+
+
+def _present(order_no: str) -> Order:
+    """Read the order as it is now: the lock sees past the snapshot of REPEATABLE READ."""
+    with transaction.atomic():
+        return Order.objects.filter(order_no=order_no).locked()

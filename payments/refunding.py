@@ -13,6 +13,7 @@ from orders.models import Order
 
 from .exceptions import NothingCharged, ProviderUnreachable, RefundDeclined, RefundMismatch
 from .models import Payment, PaymentStatus, Refund, RefundStatus
+from .notices import take_waiting
 from .providers import provider
 from .providers.base import Declined, NoAnswer, Unreachable
 from .services import begin_refund, refund_number, settle_refund, settle_return, undo_refund
@@ -47,7 +48,7 @@ def refund(*, order_no: str, refund_no: str, amount_minor: int | None, claim: Cl
         return claim.complete(lambda: {"refund": begun["refund"]})
     answer = claim.call("refund", lambda key: _ask(begun, is_first=claim.attempts == 1))
     if refusal := answer.get("refused"):
-        claim.step("undo", lambda: undo_refund(refund=Refund.objects.get(pk=begun["refund"])))
+        claim.step("undo", lambda: _undo(begun))
         raise REFUSALS[refusal]
     return claim.complete(partial(_settle, begun, answer))
 
@@ -131,4 +132,11 @@ def _settle(begun: dict[str, Any], answer: dict[str, Any]) -> dict[str, Any]:
         provider_refund_no=answer["number"],
         now=timezone.now(),
     )
+    take_waiting(order_no=row.order.order_no, now=timezone.now())  # a running total may have waited for this
     return {"refund": row.pk}
+
+
+def _undo(begun: dict[str, Any]) -> None:
+    row = Refund.objects.select_related("order").get(pk=begun["refund"])
+    undo_refund(refund=row)
+    take_waiting(order_no=row.order.order_no, now=timezone.now())

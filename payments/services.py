@@ -10,7 +10,6 @@ from enum import StrEnum
 from typing import Final
 
 from django.db import transaction
-from django.db.models import Sum
 from django.utils import timezone
 
 from idempotency.transitions import InvalidTransition
@@ -115,9 +114,13 @@ def settle_refunded_total(*, order: Order, total_minor: int, refund_no: str, now
     """
     with transaction.atomic():
         present = Order.objects.filter(pk=order.pk).locked()
-        more = total_minor - present.refunded_minor
+        refunds = Refund.objects.select_for_update().filter(order=present)
+        booked = sum(refund.amount_minor for refund in refunds if refund.status == RefundStatus.SUCCEEDED)
+        more = total_minor - booked
         if more <= 0 and present.is_paid:
             return False
+        if any(refund.status == RefundStatus.PROCESSING for refund in refunds):
+            raise RefundNotPossible(present.status)  # what is in the total is known once they have ended
         return settle_refund(
             order=present, refund_no=refund_no, amount_minor=more, provider_refund_no=None, now=now
         )
@@ -209,7 +212,8 @@ def _new_payment(order: Order, provider: str, **values: str | None) -> Payment:
 def _close_refunded(order: Order) -> None:
     """Once all is given back: the order is REFUNDED, and what was not shipped goes back on the shelf."""
     done = Refund.objects.filter(order=order, status=RefundStatus.SUCCEEDED)
-    if done.aggregate(sum=Sum("amount_minor"))["sum"] != order.amount_minor:
+    # the lock sees what a rival has just committed, also past the snapshot of REPEATABLE READ
+    if sum(done.select_for_update().values_list("amount_minor", flat=True)) != order.amount_minor:
         return
     Order.objects.filter(pk=order.pk).transition(to=Status.REFUNDED)
     if order.shipped_at is None:

@@ -50,7 +50,7 @@ class PayView(OrderView):
             return _paid_before(order)
         pause(request)
         try:
-            run = pay.run(order_no=order_no, method=serializer.validated_data["method"])
+            run = pay.run(order_no=order.order_no, method=serializer.validated_data["method"])
         except OutcomeUnknown:
             return _unknown(pay_data(order, unknown=True), _("The payment's outcome is not known yet"))
         except Refused:
@@ -78,7 +78,7 @@ class RefundsView(OrderView):
         if known := _known(order, refund_no, amount_minor):
             return duplicate(data=refund_data(order, known), message=_("Refunded"))
         try:
-            run = refund.run(order_no=order_no, refund_no=refund_no, amount_minor=amount_minor)
+            run = refund.run(order_no=order.order_no, refund_no=refund_no, amount_minor=amount_minor)
         except OutcomeUnknown:
             begun = order.refunds.get(refund_no=refund_no)
             return _unknown(

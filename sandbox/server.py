@@ -84,9 +84,10 @@ class Sandbox:
         check_money(money)
         rule = self.rules.take(call="refund", order=self._charge(payment_no)["order_no"], provider=provider)
         before(rule)
-        if rule and rule.mode == "decline":
-            raise Refused("declined")
-        refund_no = self.store.refund(provider=provider, payment_no=payment_no, number=number, **money)
+        decline = rule is not None and rule.mode == "decline"
+        refund_no = self.store.refund(
+            provider=provider, payment_no=payment_no, number=number, decline=decline, **money
+        )
         self.notifier.tell(self._charge(payment_no), "refunded")
         after(rule)
         return {"refund_no": refund_no}

@@ -74,7 +74,9 @@ class Store:
             charge = self._charge(provider, key)
             return self._charged(charge) if charge and charge["state"] == "charged" else None
 
-    def refund(self, *, provider: str, payment_no: str, number: str, amount_minor: int, currency: str) -> str:
+    def refund(
+        self, *, provider: str, payment_no: str, number: str, amount_minor: int, currency: str, decline: bool
+    ) -> str:
         """Give back once for each number; return the provider's own.
 
         :raises Refused: when it is more than is left, another currency, or the number has another amount.
@@ -85,6 +87,8 @@ class Store:
                 if (known["payment_no"], known["amount_minor"]) != (payment_no, amount_minor):
                     raise Refused("the number belongs to another refund")
                 return str(known["refund_no"])
+            if decline:
+                raise Refused("declined")
             if amount_minor > self._left(provider, payment_no, currency):
                 raise Refused("more than is left")
             refund_no = f"{provider}_r{uuid4().hex[:19]}"

@@ -12,10 +12,12 @@ class CodeField(models.CharField):
     """A number or code by which something is known: ``abc`` and ``ABC`` are two on every database."""
 
     def db_parameters(self, connection: BaseDatabaseWrapper) -> dict[str, Any]:
-        """Compare by bytes on MySQL and MariaDB too, whose default collations ignore the case."""
+        """Compare by bytes on MySQL and MariaDB too: other collations ignore case or trailing spaces."""
         parameters = super().db_parameters(connection)
         if connection.vendor == "mysql":
-            parameters["collation"] = "utf8mb4_bin"
+            parameters["collation"] = (
+                "utf8mb4_nopad_bin" if connection.mysql_is_mariadb else "utf8mb4_0900_bin"  # type: ignore[attr-defined]
+            )
         return parameters
 
 

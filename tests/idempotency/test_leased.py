@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 from django.contrib.admin import AdminSite
 from django.core.exceptions import ImproperlyConfigured
-from django.db import DatabaseError
+from django.db import DatabaseError, OperationalError
+from django.db.backends.base.base import BaseDatabaseWrapper
 
 from idempotency.admin import RecordAdmin
-from idempotency.exceptions import ClaimLost, OperationInProgress, OutcomeUnknown, Refused
+from idempotency.exceptions import ClaimLost, OperationInProgress, OutcomeUnknown, Refused, StoreUnavailable
 from idempotency.models import IdempotencyRecord, State
 from tests.lab.leases import Shop
 from tests.lab.operations import Lab, lab_db
@@ -218,6 +219,26 @@ class TestEnding:
             shop.pay(reserving=fail(LookupError("no such order")))
 
         assert (lab.records.count(), lab.done) == (0, [])
+
+    def test_whose_first_commit_is_in_doubt_stays_to_be_resumed(
+        self, shop: Shop, lab: Lab, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Its writes may be there: forgetting the claim would do them again."""
+        commit = BaseDatabaseWrapper._commit
+        in_doubt = [OperationalError("the connection broke")]
+
+        def commit_and_break(connection: BaseDatabaseWrapper) -> None:
+            commit(connection)
+            if lab.done and in_doubt:
+                raise in_doubt.pop()
+
+        monkeypatch.setattr(BaseDatabaseWrapper, "_commit", commit_and_break)
+        with pytest.raises(StoreUnavailable):
+            shop.pay()
+
+        shop.pay()
+
+        assert (lab.done, len(shop.calls)) == (["reserved", "settled"], 1)
 
     def test_raised_in_the_last_step_rolls_it_back(self, shop: Shop, lab: Lab) -> None:
         with pytest.raises(DatabaseError):

@@ -10,7 +10,7 @@ from django.utils import timezone
 from orders.models import Order, Status
 from tests.processes import WebServer
 from tests.servers.private import wait_until
-from tests.shopping import http_client, request_body
+from tests.shopping import at_once, http_client, request_body
 
 SETTINGS = "config.settings"
 OPTIONS = {"mariadb": "isolation_level=repeatable%20read", "postgresql": "isolation_level=3"}
@@ -88,3 +88,51 @@ class TestTransitionUnderRepeatableRead:
 
         with ThreadPoolExecutor(1) as pool:
             return pool.submit(move).result()
+
+
+@pytest.mark.mariadb
+@pytest.mark.parametrize("atomic", ["0", "1"])
+class TestShopUnderRepeatableRead:
+    """What is answered is what is there, also behind a snapshot."""
+
+    @pytest.fixture
+    def server(self, serve, sandbox, atomic):
+        server = serve(database="mariadb", threads=16)
+        server.stop()
+        url = f"{server.database_url}?{OPTIONS['mariadb']}"
+        server.env = {"DATABASE_URL": url, "ATOMIC_REQUESTS": atomic, "SANDBOX_URL": sandbox.url}
+        server.start()
+        return server
+
+    def test_two_halves_given_back_at_once_are_all(self, server):
+        with http_client(server.url) as client:
+            for number in range(6):
+                path = self.ordered(client, f"C{number}")
+                assert client.post(f"{path}/pay", json={"method": "alipay"}).status_code == 200
+                halves = [{"refund_no": no, "amount": "19.90"} for no in "ab"]
+                answers = at_once(2, lambda index: client.post(f"{path}/refunds", json=halves[index]))  # noqa: B023
+                assert [answer.status_code for answer in answers] == [201, 201]
+                assert client.get(path).json()["data"]["status"] == "REFUNDED"
+
+    def test_every_answer_to_cancel_says_cancelled(self, server):
+        with http_client(server.url) as client:
+            for number in range(4):
+                path = self.ordered(client, f"C{number}")
+                answers = at_once(8, lambda index: client.post(f"{path}/cancel"))  # noqa: B023
+                assert {answer.status_code for answer in answers} <= {200, 409}
+                told = {answer.json()["data"]["status"] for answer in answers if answer.is_success}
+                assert told == {"CANCELLED"}
+
+    def test_a_replay_behind_the_snapshot_is_no_failure(self, server):
+        with http_client(server.url) as client:
+            for number in range(12):
+                headers = {"Idempotency-Key": f"k{number}"}
+                answers = at_once(
+                    12,
+                    lambda index: client.post("/api/orders", json=request_body(), headers=headers),  # noqa: B023
+                )
+                assert {answer.status_code for answer in answers} <= {200, 201, 409}
+
+    def ordered(self, client, number):
+        data = client.post("/api/orders", json=request_body(client_order_no=number)).json()["data"]
+        return f"/api/orders/{data['orderId']}"

@@ -13,7 +13,7 @@ from payments.models import Payment, PaymentStatus
 from payments.paying import pay as pay_service
 from payments.providers import provider
 from tests.servers.private import free_port
-from tests.shopping import on_hand, order, sell, shopper
+from tests.shopping import http_client, on_hand, order, request_body, sell, shopper
 
 pytestmark = [pytest.mark.django_db, pytest.mark.urls("config.urls")]
 
@@ -266,3 +266,20 @@ class TestService:
         with pytest.raises(NothingCharged):
             pay_service(order_no=order_no, method=None)
         assert (sandbox.charges(order_no), payments(), unfinished()) == ([], [], 0)
+
+
+@pytest.mark.mariadb
+class TestOnMariaDB:
+    """Its usual collations take ``ORD1`` and ``ORD1 `` for one number."""
+
+    def test_a_blank_behind_the_number_is_no_second_payment(self, serve, sandbox):
+        server = serve(database="mariadb", env={"SANDBOX_URL": sandbox.url, "PAYMENTS_READ_TIMEOUT": "2"})
+        with http_client(server.url) as client:
+            order_no = client.post("/api/orders", json=request_body(client_order_no="C")).json()["data"][
+                "orderId"
+            ]
+            sandbox.rule("silent_after", order=order_no)
+            assert client.post(f"/api/orders/{order_no}/pay", json={"method": "alipay"}).status_code == 202
+            other = client.post(f"/api/orders/{order_no}%20/pay", json={"method": "alipay"})
+        charges = sandbox.charges(order_no) + sandbox.charges(f"{order_no} ")
+        assert (other.status_code, len(charges)) == (404, 1)

@@ -47,15 +47,7 @@ def is_sqlite(shop: WebServer) -> bool:
 
 
 ALL_WSGI = [served(vendor, atomic=atomic) for vendor, atomic in product(VENDORS, (False, True))]
-ALL_ASGI = [served(vendor, "asgi") for vendor in VENDORS]
-
-
-def in_rounds(servers: list[Any], *, times: int) -> list[Any]:
-    """The parameters of ``shop, round_``: each server so many times."""
-    return [
-        pytest.param(*server.values, number, marks=server.marks, id=f"{server.id}-{number}")
-        for server, number in product(servers, range(times))
-    ]
+ALL = [*ALL_WSGI, *[served(vendor, "asgi") for vendor in VENDORS]]
 
 
 @pytest.fixture(scope="session")

@@ -10,16 +10,13 @@ import pytest
 from tests.campaigns import rounds
 from tests.processes import WebServer
 from tests.scenarios.clients import Answer, Client, Order
-from tests.scenarios.conftest import ALL_ASGI, ALL_WSGI, in_rounds, is_sqlite
+from tests.scenarios.conftest import ALL, is_sqlite
 from tests.scenarios.effects import ONE_EFFECT, ONE_ORDER, Effects, effects, expire
 from tests.scenarios.gates import Gate
 from tests.shopping import at_once
 
 RIVALS = 32
-ROUNDS = [
-    *in_rounds(ALL_WSGI, times=rounds(short=1, full=50)),
-    *in_rounds(ALL_ASGI, times=rounds(short=1, full=5)),
-]
+ROUNDS = rounds(short=1, full=50)
 
 
 def check_orders(answers: list[Answer], shop: WebServer) -> None:
@@ -53,7 +50,8 @@ def check_refusals(answers: list[Answer]) -> None:
 
 
 @pytest.mark.campaign
-@pytest.mark.parametrize(("shop", "round_"), ROUNDS, indirect=["shop"], scope="session")
+@pytest.mark.parametrize("round_", range(ROUNDS))
+@pytest.mark.parametrize("shop", ALL, indirect=True)
 class TestRace:
     def test_makes_one_order(
         self, shop: WebServer, alice: Client, round_: int, figures: Callable[..., None]
