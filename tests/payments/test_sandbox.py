@@ -79,6 +79,11 @@ class TestRefund:
         assert refund("R1", 1001)[0] == 402
         assert [one["amount_minor"] for one in sandbox.charges(key)[0]["refunds"]] == [1000]
 
+    def test_that_was_made_is_told_even_by_a_provider_that_declines_now(self, refund, sandbox, key):
+        made = refund("R1", 1000)
+        sandbox.rule("decline", call="refund", order=key)
+        assert refund("R1", 1000) == made
+
     def test_is_never_more_than_the_charge(self, refund, sandbox, key):
         answers = [refund("R1", 3000), refund("R2", 981), refund("R3", 980), refund("R4", 1)]
         assert [status for status, _ in answers] == [200, 402, 200, 402]

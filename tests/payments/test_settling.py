@@ -19,6 +19,7 @@ from payments.services import (
     settle_refund,
     settle_refunded_total,
     settle_return,
+    undo_refund,
 )
 from tests.shopping import on_hand, order, sell, shopper
 
@@ -55,6 +56,26 @@ def begun(order, **members):
 
 def payments():
     return list(Payment.objects.order_by("pk").values_list("provider_payment_no", "status"))
+
+
+class TestRunningTotal:
+    """A provider tells how much it has given back so far, what was given back at its own desk included."""
+
+    def test_waits_for_a_refund_of_ours_that_is_not_decided(self, bought):
+        settle(bought)
+        ours = Refund.objects.create(
+            order=bought, refund_no="R1", amount_minor=1000, currency="CNY", created_at=NOON
+        )
+        Order.objects.filter(pk=bought.pk).reserve_refund(amount_minor=1000)
+
+        with pytest.raises(RefundNotPossible):
+            settle_refunded_total(order=bought, total_minor=500, refund_no="desk", now=NOON)
+        assert list(Refund.objects.values_list("refund_no", flat=True)) == ["R1"]
+
+        undo_refund(refund=ours)
+        assert settle_refunded_total(order=bought, total_minor=500, refund_no="desk", now=NOON)
+        bought.refresh_from_db()
+        assert bought.refunded_minor == 500
 
 
 def book(order, number="R1", amount_minor=1000):
