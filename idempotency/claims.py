@@ -206,14 +206,18 @@ class MySQLClaim(AtomicClaim):
         return row is not None and bool(row[-1])
 
     def _take_over(self) -> None:
-        """Make the expired row ours. Rivals that hold its shared lock too make this a conflict."""
+        """Make the expired row ours.
+
+        Rivals that hold its shared lock too make this a conflict. The short wait has the server end it as
+        the deadlock that it is, in favour of one; without a wait each of them would give way to the others.
+        """
         sql = (
             f"UPDATE {TABLE} SET fingerprint = %s, state = %s, created_at = {self.dialect.clock}, "
             "status = NULL, headers = '[]', body = NULL, completed_at = NULL, expires_at = NULL "
             f"WHERE id = %s AND expires_at <= {self.dialect.clock}"
         )
         params = [self.operation.fingerprint, State.IN_PROGRESS.value, self.id]
-        if self.execute(self._bounded(sql, timedelta(0)), params) != 1:
+        if self.execute(self._bounded(sql, timedelta(seconds=1)), params) != 1:
             raise Busy
 
     def _bounded(self, sql: str, wait: timedelta) -> str:

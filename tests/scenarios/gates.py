@@ -25,7 +25,8 @@ from django.utils.deprecation import MiddlewareMixin
 from idempotency import claims, signals
 
 POINTS: Final = ("before_claim", "after_claim", "in_handler", "before_commit", "after_commit")
-"""Where a process can die; ``entered`` is a gate too: before any database work."""
+"""Where a process can die. Two more are gates: ``entered``, before any database work, and on MariaDB
+``before_takeover``, when an expired record has been found."""
 
 PATIENCE: Final = 20.0
 """Seconds until a gate that nobody reaches, or nobody opens, is an error."""
@@ -65,6 +66,7 @@ def _build_gates() -> None:
     orders.views.pause = lambda request: pass_gate("in_handler")
     for kind in claims.AtomicClaim.__subclasses__():
         kind.attempt = _gated(kind.attempt)
+    claims.MySQLClaim._take_over = _before("before_takeover", claims.MySQLClaim._take_over)
     BaseDatabaseWrapper.commit = _before("before_commit", BaseDatabaseWrapper.commit)
     signals.executed.connect(lambda **kwargs: pass_gate("after_commit"), weak=False)
 

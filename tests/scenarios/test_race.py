@@ -10,7 +10,7 @@ import pytest
 from tests.campaigns import rounds
 from tests.processes import WebServer
 from tests.scenarios.clients import Answer, Client, Order
-from tests.scenarios.conftest import ALL, is_sqlite
+from tests.scenarios.conftest import ALL, is_sqlite, served
 from tests.scenarios.effects import ONE_EFFECT, ONE_ORDER, Effects, effects, expire
 from tests.scenarios.gates import Gate
 from tests.shopping import at_once
@@ -107,3 +107,22 @@ class TestRace:
         check_orders(answers, shop)
         assert answers[0].status == 201
         assert effects(shop) - before == replace(ONE_ORDER, records=0 if expired else 1)
+
+
+@pytest.mark.parametrize("shop", [served("mariadb"), served("mariadb", atomic=True)], indirect=True)
+class TestTakeover:
+    @pytest.mark.parametrize("rivals", [2, 3, 4])
+    def test_goes_to_one_of_those_who_found_the_expired_record_together(
+        self, shop: WebServer, alice: Client, gate: Gate, rivals: int
+    ) -> None:
+        """All of them hold a shared lock on it: each is in the way of all others."""
+        order = Order()
+        alice.order(order)
+        expire(shop, order.key)
+        before = effects(shop)
+        with ThreadPoolExecutor(rivals) as pool:
+            answers = [pool.submit(alice.order, order, gate.at("before_takeover")) for _ in range(rivals)]
+            for held in [gate.wait() for _ in answers]:
+                held.release()
+        check_orders([answer.result() for answer in answers], shop)
+        assert effects(shop) - before == replace(ONE_ORDER, records=0)
