@@ -111,17 +111,16 @@ class TestRace:
 
 @pytest.mark.parametrize("shop", [served("mariadb"), served("mariadb", atomic=True)], indirect=True)
 class TestTakeover:
-    @pytest.mark.parametrize("rivals", [2, 3, 4])
     def test_goes_to_one_of_those_who_found_the_expired_record_together(
-        self, shop: WebServer, alice: Client, gate: Gate, rivals: int
+        self, shop: WebServer, alice: Client, gate: Gate
     ) -> None:
         """All of them hold a shared lock on it: each is in the way of all others."""
         order = Order()
         alice.order(order)
         expire(shop, order.key)
         before = effects(shop)
-        with ThreadPoolExecutor(rivals) as pool:
-            answers = [pool.submit(alice.order, order, gate.at("before_takeover")) for _ in range(rivals)]
+        with ThreadPoolExecutor(RIVALS) as pool:
+            answers = [pool.submit(alice.order, order, gate.at("before_takeover")) for _ in range(RIVALS)]
             for held in [gate.wait() for _ in answers]:
                 held.release()
         check_orders([answer.result() for answer in answers], shop)
