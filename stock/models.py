@@ -1,57 +1,85 @@
 """Pieces on hand, and the ledger of what was taken and given back."""
 
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Final, TypeVar
 
 from django.db import IntegrityError, models, transaction
 from django.db.models import F, Q
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from idempotency import conf
+from idempotency.exceptions import OperationInProgress
 from shop.fields import CodeField
-from shop.querysets import first_seen
 
-from .exceptions import DeductionDiffers, InsufficientStock
+from .exceptions import DeductionDiffers
+from .strategies import Demand, Level, Strategy, choose, insist
 
 MAX_QUANTITY: Final = 2**31 - 1
 """What the column holds on every database."""
 
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Deduction:
+    """What became of a deduction."""
+
+    remaining: int
+    """Pieces on hand right after it; of a repeat, at present."""
+
+    version: int
+    """The item's version at that moment."""
+
+    is_duplicate: bool
+    """Whether the reference had taken them before, and this call took nothing."""
+
 
 class StockItemQuerySet(models.QuerySet["StockItem"]):
-    """The only way to change what is on hand: conditional updates, each with its row in the ledger."""
+    """The only way to change what is on hand: each change is one statement that decides, with its ledger row.
 
-    def deduct(self, *, sku: str, quantity: int, reference: str) -> bool:
+    Outside a transaction each verb makes its own, and begins it again a few times when rivals made it fail.
+    """
+
+    def deduct(
+        self,
+        *,
+        sku: str,
+        quantity: int,
+        reference: str,
+        version: int | None = None,
+        strategy: str | None = None,
+    ) -> Deduction:
         """Take ``quantity`` pieces for ``reference``, once however often it is asked for.
 
-        :returns: ``True`` when this call took them, ``False`` when they were taken before.
+        A repeat succeeds also when the stock is gone since. ``version`` takes them only if the item is still
+        as the caller saw it; ``strategy`` is one of those in ``strategies``, by default ``STOCK_STRATEGY``.
+
         :raises InsufficientStock: when fewer are on hand, or the article is unknown; nothing is taken.
+        :raises StockChanged: when ``version`` is outdated and there are enough; nothing is taken.
+        :raises StockBusy: when optimistic attempts came too late each time and there are enough.
         :raises DeductionDiffers: when the reference took another quantity before.
+        :raises OperationInProgress: when rivals made the transaction fail too often, or what the reference
+            has taken is hidden behind the snapshot of the caller's transaction.
         :raises ValueError: when ``quantity`` is not a whole number of at least 1.
         """
         _check_quantity(quantity)
-        try:
-            with transaction.atomic(using=self._alias):
-                self._ledger.record(sku=sku, reference=reference, kind=Kind.DEDUCTED, quantity=quantity)
-                self._take(sku, quantity)
-        except IntegrityError:
-            before = self._ledger.entry(sku=sku, reference=reference, kind=Kind.DEDUCTED)
-            if before is None:
-                raise
-            if before.quantity != quantity:
-                raise DeductionDiffers(sku, reference) from None
-            return False
-        return True
+        demand = Demand(items=self.using(self._alias), sku=sku, quantity=quantity, is_alone=self._is_alone)
+        take = choose(name=strategy, version=version)
+        return self._run(partial(self._deduct, demand, reference, take))
 
-    def deduct_all(self, *, quantities: Mapping[str, int], reference: str) -> None:
+    def deduct_all(
+        self, *, quantities: Mapping[str, int], reference: str, strategy: str | None = None
+    ) -> None:
         """Take several articles for ``reference``, all of them or none, always in the order of their skus.
 
         One order for everybody: two buyers of the same articles never wait for each other in a circle.
 
         :raises InsufficientStock: when one of them runs short.
         """
-        with transaction.atomic(using=self._alias):
-            for sku in sorted(quantities):
-                self.deduct(sku=sku, quantity=quantities[sku], reference=reference)
+        self._run(partial(self._deduct_all, quantities, reference, strategy))
 
     def restore(self, *, sku: str, reference: str) -> bool:
         """Give back once what ``reference`` took of one article.
@@ -59,23 +87,11 @@ class StockItemQuerySet(models.QuerySet["StockItem"]):
         :returns: ``True`` when this call gave it back, ``False`` when it was given back before.
         :raises StockMovement.DoesNotExist: when the reference never took any.
         """
-        taken = self._ledger.get(sku=sku, reference=reference, kind=Kind.DEDUCTED).quantity
-        try:
-            with transaction.atomic(using=self._alias):
-                self._ledger.record(sku=sku, reference=reference, kind=Kind.RESTORED, quantity=taken)
-                self.filter(sku=sku).update(on_hand=F("on_hand") + taken, version=F("version") + 1)
-        except IntegrityError:
-            if not self._ledger.entry(sku=sku, reference=reference, kind=Kind.RESTORED):
-                raise
-            return False
-        return True
+        return self._run(partial(self._restore, sku, reference))
 
     def restore_all(self, *, reference: str) -> None:
         """Give back once all that ``reference`` took, in the order of the skus."""
-        taken = self._ledger.filter(reference=reference, kind=Kind.DEDUCTED)
-        with transaction.atomic(using=self._alias):
-            for sku in sorted(taken.values_list("sku", flat=True)):
-                self.restore(sku=sku, reference=reference)
+        self._run(partial(self._restore_all, reference))
 
     def recount(self, *, sku: str, on_hand: int) -> None:
         """Set what somebody has counted on the shelf, of a new or a known article."""
@@ -83,12 +99,60 @@ class StockItemQuerySet(models.QuerySet["StockItem"]):
         if not created:
             self.filter(sku=sku).update(on_hand=on_hand, version=F("version") + 1)
 
-    def _take(self, sku: str, quantity: int) -> None:
-        enough = self.filter(
-            sku=sku, on_hand__gte=quantity
-        )  # the WHERE clause decides, not a value read before
-        if not enough.update(on_hand=F("on_hand") - quantity, version=F("version") + 1):
-            raise InsufficientStock(sku)
+    def _run(self, attempt: Callable[[], Result]) -> Result:
+        """Only the owner of a transaction can begin it again."""
+        return insist(attempt) if self._is_alone else attempt()
+
+    def _deduct(self, demand: Demand, reference: str, take: Strategy) -> Deduction:
+        try:
+            with transaction.atomic(using=self._alias):
+                self._record(demand.sku, reference, Kind.DEDUCTED, demand.quantity)
+                level = take(demand)
+        except _Recorded:
+            return self._repeated(demand, reference)
+        return Deduction(**level._asdict(), is_duplicate=False)
+
+    def _deduct_all(self, quantities: Mapping[str, int], reference: str, strategy: str | None) -> None:
+        with transaction.atomic(using=self._alias):
+            for sku in sorted(quantities):
+                self.deduct(sku=sku, quantity=quantities[sku], reference=reference, strategy=strategy)
+
+    def _restore(self, sku: str, reference: str) -> bool:
+        taken = self._ledger.get(sku=sku, reference=reference, kind=Kind.DEDUCTED).quantity
+        try:
+            with transaction.atomic(using=self._alias):
+                self._record(sku, reference, Kind.RESTORED, taken)
+                self.filter(sku=sku).update(on_hand=F("on_hand") + taken, version=F("version") + 1)
+        except _Recorded:
+            return False
+        return True
+
+    def _restore_all(self, reference: str) -> None:
+        taken = self._ledger.filter(reference=reference, kind=Kind.DEDUCTED)
+        with transaction.atomic(using=self._alias):
+            for sku in sorted(taken.values_list("sku", flat=True)):
+                self.restore(sku=sku, reference=reference)
+
+    def _record(self, sku: str, reference: str, kind: "Kind", quantity: int) -> None:
+        try:
+            self._ledger.record(sku=sku, reference=reference, kind=kind, quantity=quantity)
+        except IntegrityError as error:
+            raise _Recorded from error
+
+    def _repeated(self, demand: Demand, reference: str) -> Deduction:
+        line, level = self._seen(demand, reference)
+        if line.quantity != demand.quantity:
+            raise DeductionDiffers(demand.sku, reference)
+        return Deduction(**level._asdict(), is_duplicate=True)
+
+    def _seen(self, demand: Demand, reference: str) -> tuple["StockMovement", Level]:
+        """Return what is there: a snapshot that shows the line shows what is left after it, too."""
+        lines = self._ledger.filter(sku=demand.sku, reference=reference, kind=Kind.DEDUCTED)
+        with transaction.atomic(using=self._alias, savepoint=False):
+            for lock in (False, True):  # rivals who all lock can deadlock, so that comes second
+                if line := (lines.select_for_update() if lock else lines).first():
+                    return line, demand.look(lock=lock)
+        raise OperationInProgress(conf.get("RETRY_AFTER"))
 
     @property
     def _alias(self) -> str:
@@ -96,8 +160,16 @@ class StockItemQuerySet(models.QuerySet["StockItem"]):
         return self.db
 
     @property
+    def _is_alone(self) -> bool:
+        return not transaction.get_connection(self._alias).in_atomic_block
+
+    @property
     def _ledger(self) -> "StockMovementQuerySet":
         return StockMovement.objects.using(self._alias)
+
+
+class _Recorded(Exception):
+    """The ledger has that line already."""
 
 
 class StockItem(models.Model):
@@ -136,11 +208,6 @@ class StockMovementQuerySet(models.QuerySet["StockMovement"]):
         :raises IntegrityError: when the reference has moved this article in this direction before.
         """
         self.create(sku=sku, reference=reference, kind=kind, quantity=quantity, created_at=timezone.now())
-
-    def entry(self, *, sku: str, reference: str, kind: Kind) -> "StockMovement | None":
-        """Return the line that is there, also one that a rival has just committed. Ask in a transaction."""
-        wanted = self.filter(sku=sku, reference=reference, kind=kind)
-        return first_seen(wanted)
 
 
 class StockMovement(models.Model):

@@ -4,9 +4,10 @@ from collections import Counter
 import pytest
 from django.db import IntegrityError, connections, transaction
 
-from stock.exceptions import DeductionDiffers, InsufficientStock
-from stock.models import Kind, StockItem, StockMovement
-from tests.shopping import at_once, on_hand, shopper
+from stock.exceptions import DeductionDiffers, InsufficientStock, StockChanged
+from stock.models import Deduction, Kind, StockItem, StockMovement
+from stock.strategies import STRATEGIES
+from tests.shopping import at_once, on_hand
 
 
 @pytest.fixture
@@ -19,9 +20,19 @@ class TestDeduct:
     def test_takes_once_for_a_reference(self, tea):
         """STK-03"""
         taken = [tea.deduct(sku="TEA-100", quantity=2, reference="order:1") for _ in range(2)]
-        assert taken == [True, False]
+        assert taken == [
+            Deduction(remaining=98, version=1, is_duplicate=False),
+            Deduction(remaining=98, version=1, is_duplicate=True),
+        ]
         assert (on_hand(), tea.get().version) == (98, 1)
         assert StockMovement.objects.get().quantity == 2
+
+    def test_repeats_although_the_stock_is_gone_since(self, tea):
+        tea.deduct(sku="TEA-100", quantity=2, reference="order:1")
+        tea.deduct(sku="TEA-100", quantity=98, reference="order:2")
+        again = tea.deduct(sku="TEA-100", quantity=2, reference="order:1")
+        assert again == Deduction(remaining=0, version=2, is_duplicate=True)
+        assert (on_hand(), StockMovement.objects.count()) == (0, 2)
 
     def test_leaves_the_transaction_usable_when_repeated(self, tea):
         with transaction.atomic():
@@ -91,24 +102,66 @@ class TestConstraints:
             StockMovement.objects.record(sku="TEA-100", reference="order:1", kind=Kind.DEDUCTED, quantity=0)
 
 
+@pytest.mark.parametrize("strategy", STRATEGIES)
+class TestEachStrategy:
+    @pytest.fixture(autouse=True)
+    def chosen(self, settings, strategy):
+        settings.STOCK_STRATEGY = strategy
+
+    def test_takes_what_is_there_and_says_what_is_left(self, tea):
+        taken = [tea.deduct(sku="TEA-100", quantity=50, reference=f"order:{number}") for number in range(2)]
+        assert [(each.remaining, each.version) for each in taken] == [(50, 1), (0, 2)]
+        assert (on_hand(), tea.get().version) == (0, 2)
+
+    @pytest.mark.parametrize("sku", ["TEA-100", "NO-SUCH"])
+    def test_takes_nothing_when_it_runs_short(self, tea, sku):
+        with pytest.raises(InsufficientStock):
+            tea.deduct(sku=sku, quantity=101, reference="order:1")
+        assert (on_hand(), tea.get().version, StockMovement.objects.count()) == (100, 0, 0)
+
+    def test_takes_nothing_at_an_outdated_version(self, tea):
+        tea.deduct(sku="TEA-100", quantity=1, reference="order:1", version=0)
+        with pytest.raises(StockChanged):
+            tea.deduct(sku="TEA-100", quantity=1, reference="order:2", version=0)
+        assert (on_hand(), tea.get().version, StockMovement.objects.count()) == (99, 1, 1)
+
+    @pytest.mark.parametrize("version", [0, 7])
+    def test_is_short_at_any_version(self, tea, version):
+        with pytest.raises(InsufficientStock):
+            tea.deduct(sku="TEA-100", quantity=101, reference="order:1", version=version)
+        assert (on_hand(), tea.get().version, StockMovement.objects.count()) == (100, 0, 0)
+
+    def test_repeats_at_an_outdated_version(self, tea):
+        for is_duplicate in (False, True):
+            taken = tea.deduct(sku="TEA-100", quantity=1, reference="order:1", version=0)
+            assert taken == Deduction(remaining=99, version=1, is_duplicate=is_duplicate)
+
+
+def test_refuses_a_strategy_that_is_none(tea):
+    with pytest.raises(ValueError, match="pessimistic"):
+        tea.deduct(sku="TEA-100", quantity=1, reference="order:1", strategy="pessimistic")
+    assert (on_hand(), StockMovement.objects.count()) == (100, 0)
+
+
 @pytest.mark.django_db(transaction=True, databases="__all__")
 class TestRaces:
     def test_one_reference_takes_once(self, database):
         """STK-03"""
         StockItem.objects.using(database).recount(sku="TEA-100", on_hand=100)
         taken = self.race(8, database, lambda _: self.take(database, quantity=2, reference="order:1"))
-        assert Counter(taken) == {True: 1, False: 7}
+        assert Counter(taken) == {"taken": 1, "taken before": 7}
         assert self.left(database) == {"TEA-100": 98}
 
-    def test_no_deduction_is_lost_and_nothing_is_oversold(self, database):
-        """STK-01, STK-02"""
-        StockItem.objects.using(database).recount(sku="TEA-100", on_hand=10)
-        taken = self.race(16, database, lambda n: self.take(database, quantity=1, reference=f"order:{n}"))
-        assert Counter(taken) == {True: 10, "InsufficientStock": 6}
-        assert self.left(database) == {"TEA-100": 0}
-        assert StockMovement.objects.using(database).count() == 10
+    def test_one_reference_is_refused_to_all_who_ask_at_once(self, database):
+        """The line vanishes with its transaction, and all who waited for it want its place."""
+        StockItem.objects.using(database).recount(sku="TEA-100", on_hand=1)
+        taken = self.race(8, database, lambda _: self.take(database, quantity=2, reference="order:1"))
+        assert Counter(taken) == {"InsufficientStock": 8}
+        assert self.left(database) == {"TEA-100": 1}
+        assert StockMovement.objects.using(database).count() == 0
 
-    def test_several_articles_in_any_order_do_not_deadlock(self, database):
+    @pytest.mark.parametrize("strategy", STRATEGIES)
+    def test_several_articles_in_any_order_do_not_deadlock(self, database, strategy):
         """STK-05"""
         skus = ["A", "B", "C"]
         for sku in skus:
@@ -119,7 +172,7 @@ class TestRaces:
             for turn in range(10):
                 quantities = dict.fromkeys(chance.sample(skus, 3), 1)
                 StockItem.objects.using(database).deduct_all(
-                    quantities=quantities, reference=f"order:{number}-{turn}"
+                    quantities=quantities, reference=f"order:{number}-{turn}", strategy=strategy
                 )
 
         self.race(8, database, take_all)
@@ -127,9 +180,10 @@ class TestRaces:
 
     def take(self, database, *, quantity, reference):
         try:
-            return StockItem.objects.using(database).deduct(
+            deduction = StockItem.objects.using(database).deduct(
                 sku="TEA-100", quantity=quantity, reference=reference
             )
+            return "taken before" if deduction.is_duplicate else "taken"
         except InsufficientStock as error:
             return type(error).__name__
 
@@ -144,23 +198,3 @@ class TestRaces:
                 connections[database].close()
 
         return at_once(number, act_and_close)
-
-
-@pytest.mark.django_db
-@pytest.mark.urls("config.urls")
-class TestView:
-    def test_tells_what_is_on_hand(self, tea):
-        answer = shopper().get("/api/stock/TEA-100")
-        assert answer.json() == {
-            "code": 200,
-            "message": "Stock",
-            "data": {"sku": "TEA-100", "remaining": 100, "version": 0},
-        }
-
-    def test_does_not_know_every_sku(self, tea):
-        answer = shopper().get("/api/stock/NO-SUCH")
-        assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
-
-    def test_is_for_users(self, tea, client):
-        answer = client.get("/api/stock/TEA-100")
-        assert (answer.status_code, answer.json()["code"]) == (401, "not_authenticated")
