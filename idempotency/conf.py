@@ -7,6 +7,7 @@ from django.conf import settings
 
 DEFAULTS: Final[dict[str, Any]] = {
     "IDEMPOTENCY_DATABASE": None,
+    "IDEMPOTENCY_CACHE": None,
     "IDEMPOTENCY_HEADER": "Idempotency-Key",
     "IDEMPOTENCY_REQUIRED": True,
     "IDEMPOTENCY_RETENTION": timedelta(hours=24),
@@ -16,6 +17,12 @@ DEFAULTS: Final[dict[str, Any]] = {
     "IDEMPOTENCY_BODY_LIMIT": 1024 * 1024,
     "IDEMPOTENCY_RETRY_AFTER": timedelta(seconds=1),
     "IDEMPOTENCY_RERUNS": 3,
+    "IDEMPOTENCY_OUTBOX_ROUTES": {},
+    "IDEMPOTENCY_OUTBOX_SENDER": "idempotency.celery.send",
+    "IDEMPOTENCY_OUTBOX_RELAY_ON_COMMIT": True,
+    "IDEMPOTENCY_OUTBOX_LEASE": timedelta(seconds=30),
+    "IDEMPOTENCY_OUTBOX_MAX_ATTEMPTS": 10,
+    "IDEMPOTENCY_OUTBOX_RETENTION": timedelta(days=7),
     "IDEMPOTENCY_PROBLEM_URL": "https://django-idempotency.readthedocs.io/en/latest/problems.html#{code}",
 }
 

@@ -8,9 +8,12 @@ IdempotencyError
 └── RetryLater                repeat with the same key, later
     ├── OperationInProgress   the same operation is running now
     ├── ClaimLost             a successor has taken the operation over
-    └── StoreUnavailable      the claim could not be made, or the commit is in doubt
+    ├── StoreUnavailable      the claim could not be made, or the commit is in doubt
+    └── DuplicateSubmission   the same was asked a moment ago, without a key or under another one
 
 Refused                       a handler's own "no", for certain: nothing happened
+BrokerUnavailable             the broker cannot be reached, or did not confirm in time
+UnknownTopic                  a message of a topic that has no entry in the routes
 """
 
 from datetime import timedelta
@@ -69,6 +72,12 @@ class ClaimLost(RetryLater):
     code = "claim_lost"
 
 
+class DuplicateSubmission(RetryLater):
+    """The same caller asked the same a moment ago, without a key or under another one. Nothing was done."""
+
+    code = "duplicate_submission"
+
+
 class OutcomeUnknown(IdempotencyError):
     """The other side may or may not have done its part: a timeout, say. Raise it from a leased handler.
 
@@ -84,3 +93,14 @@ class Refused(Exception):
 
     The claim is forgotten and the key is free; the next attempt is a new one towards the outside too.
     """
+
+
+class BrokerUnavailable(Exception):
+    """The broker cannot be reached, or did not confirm in time. Raise it from a sender of outbox messages.
+
+    The message is sent later, however often that takes: it is not the message's fault.
+    """
+
+
+class UnknownTopic(LookupError):
+    """The topic has no entry in ``IDEMPOTENCY_OUTBOX_ROUTES``: nobody would ever hear of the message."""

@@ -1,34 +1,35 @@
-"""Delete what has expired, without getting in the way of a claim."""
+"""Delete what has expired, without getting in the way of a claim or a relay."""
 
 import time
 from collections.abc import Iterator
 from datetime import timedelta
-from typing import Final
-from uuid import UUID
+from typing import Any, Final
 
 from django.db import connections, transaction
-from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.models import QuerySet
 
-from . import engine
-from .models import IdempotencyRecord, RecordQuerySet
+from . import conf, dialects, engine
+from .models import IdempotencyRecord, OutboxMessage, OutboxQuerySet, RecordQuerySet
 from .policies import Policy
 
 BATCH: Final = 500
-"""Records a transaction: their rows are locked for some ten milliseconds."""
+"""Rows a transaction: they are locked for some ten milliseconds."""
 
 LARGEST_BATCH: Final = 10_000
-"""Each record is a parameter of the statement, and SQLite takes 32,766 of them."""
+"""Each row is a parameter of the statement, and SQLite takes 32,766 of them."""
 
 PAUSE: Final = timedelta(milliseconds=100)
 """SQLite's waiting writers look again after at most this long, so each gets its turn between two batches."""
 
 
 def purge(*, using: str | None = None, batch_size: int = BATCH, limit: int | None = None) -> int:
-    """Delete expired records, and return how many.
+    """Delete expired records, then messages past their retention; return how many in all.
 
-    See :func:`batches`, which this runs to its end.
+    See :func:`batches` and :func:`message_batches`, which this runs to their end.
     """
-    return sum(batches(using=using, batch_size=batch_size, limit=limit))
+    records = sum(batches(using=using, batch_size=batch_size, limit=limit))
+    left = None if limit is None else limit - records
+    return records + sum(message_batches(using=using, batch_size=batch_size, limit=left))
 
 
 def batches(*, using: str | None = None, batch_size: int = BATCH, limit: int | None = None) -> Iterator[int]:
@@ -42,11 +43,19 @@ def batches(*, using: str | None = None, batch_size: int = BATCH, limit: int | N
 
     :raises ValueError: when ``batch_size`` is not from 1 to 10,000, or ``limit`` is below zero.
     """
-    if not 1 <= batch_size <= LARGEST_BATCH:
-        raise ValueError(f"batch_size goes from 1 to {LARGEST_BATCH}, not {batch_size}.")
-    if limit is not None and limit < 0:
-        raise ValueError("limit cannot be negative; None deletes all that has expired.")
-    return _batches(connections[using or engine.database(Policy())], batch_size, limit)
+    return _batches(expired(using=using), "expires_at", batch_size, limit)
+
+
+def message_batches(
+    *, using: str | None = None, batch_size: int = BATCH, limit: int | None = None
+) -> Iterator[int]:
+    """Delete messages that were sent or dropped ``IDEMPOTENCY_OUTBOX_RETENTION`` ago.
+
+    It does so as :func:`batches` does. Messages to be sent and dead letters stay, however old they are.
+
+    :raises ValueError: as :func:`batches` does.
+    """
+    return _batches(ended(using=using), "ended_at", batch_size, limit)
 
 
 def expired(*, using: str | None = None) -> RecordQuerySet:
@@ -54,39 +63,47 @@ def expired(*, using: str | None = None) -> RecordQuerySet:
     return IdempotencyRecord.objects.using(using or engine.database(Policy())).expired()
 
 
-def _batches(connection: BaseDatabaseWrapper, size: int, limit: int | None) -> Iterator[int]:
+def ended(*, using: str | None = None) -> OutboxQuerySet:
+    """Return the messages that a purge would delete now."""
+    messages = OutboxMessage.objects.using(using or engine.database(Policy()))
+    retention = conf.get("OUTBOX_RETENTION")
+    return messages.none() if retention is None else messages.past_retention(retention)
+
+
+def _batches(rows: QuerySet[Any], age: str, size: int, limit: int | None) -> Iterator[int]:
+    if not 1 <= size <= LARGEST_BATCH:
+        raise ValueError(f"batch_size goes from 1 to {LARGEST_BATCH}, not {size}.")
+    if limit is not None and limit < 0:
+        raise ValueError("limit cannot be negative; None deletes all that has expired.")
+    return _delete_batches(rows, age, size, limit)
+
+
+def _delete_batches(rows: QuerySet[Any], age: str, size: int, limit: int | None) -> Iterator[int]:
     left = limit
     while left is None or left > 0:
-        ids = _read(connection.alias, size if left is None else min(size, left))
-        deleted = _delete(connection, ids)
+        ids = _read(rows, age, size if left is None else min(size, left))
+        deleted = _delete(rows, ids)
         if not deleted:
             return
         yield deleted
         left = None if left is None else left - deleted
-        if connection.vendor == "sqlite":
+        if connections[rows.db].vendor == "sqlite":
             time.sleep(PAUSE.total_seconds())
 
 
-def _read(alias: str, size: int) -> list[UUID]:
-    """Read without locks: on MySQL a locking read by ``expires_at`` locks gaps that claims insert into."""
-    return list(expired(using=alias).order_by("expires_at").values_list("pk", flat=True)[:size])
+def _read(rows: QuerySet[Any], age: str, size: int) -> list[Any]:
+    """Read without locks: on MySQL a locking read by age locks gaps that claims insert into."""
+    return list(rows.order_by(age).values_list("pk", flat=True)[:size])
 
 
-def _delete(connection: BaseDatabaseWrapper, ids: list[UUID]) -> int:
+def _delete(rows: QuerySet[Any], ids: list[Any]) -> int:
     if not ids:
         return 0
-    records = expired(using=connection.alias)
-    _without_gap_locks(connection)
-    with transaction.atomic(connection.alias):
-        listed = records.filter(pk__in=ids)
+    dialects.without_gap_locks(connections[rows.db])
+    with transaction.atomic(rows.db):
+        listed = rows.filter(pk__in=ids)
         free = list(listed.select_for_update(skip_locked=True).values_list("pk", flat=True))
         # the WHERE clause is the judge where nothing was locked; and it is one statement, whoever
         # listens to deletions: the bodies are never loaded
-        return records.filter(pk__in=free)._raw_delete(connection.alias)
-
-
-def _without_gap_locks(connection: BaseDatabaseWrapper) -> None:
-    """Have the next transaction lock rows only, whatever isolation the project has chosen."""
-    if connection.vendor == "mysql" and not connection.in_atomic_block:
-        with connection.cursor() as cursor:
-            cursor.execute("SET TRANSACTION ISOLATION LEVEL READ COMMITTED")
+        deleted: int = rows.filter(pk__in=free)._raw_delete(rows.db)
+        return deleted

@@ -88,10 +88,28 @@ def _is_template(value: Any) -> bool:
         return False
 
 
+def _are_routes(value: Any) -> bool:
+    return isinstance(value, dict) and all(
+        isinstance(topic, str) and topic != "" and _are_names(names) for topic, names in value.items()
+    )
+
+
+def _are_names(values: Any) -> bool:
+    return (
+        isinstance(values, Collection)
+        and not isinstance(values, str | bytes)
+        and all(isinstance(name, str) and name != "" for name in values)
+    )
+
+
 RULES: Final[dict[str, tuple[Callable[[Any], bool], str]]] = {
     "IDEMPOTENCY_DATABASE": (
         lambda value: value is None or value in settings.DATABASES,
         "the alias of a database in DATABASES, or None for the one that the router names",
+    ),
+    "IDEMPOTENCY_CACHE": (
+        lambda value: value is None or value in settings.CACHES,
+        "the alias of a cache in CACHES, or None for no replay cache",
     ),
     "IDEMPOTENCY_HEADER": (
         _is_header,
@@ -117,6 +135,27 @@ RULES: Final[dict[str, tuple[Callable[[Any], bool], str]]] = {
         "a timedelta longer than zero, such as timedelta(seconds=1)",
     ),
     "IDEMPOTENCY_RERUNS": (lambda value: _is_number(value) and value >= 0, "a whole number, 0 or more"),
+    "IDEMPOTENCY_OUTBOX_ROUTES": (
+        _are_routes,
+        'a dict of topics, each with a list of task names: {"orders.paid": ["mails.send_receipt"]}',
+    ),
+    "IDEMPOTENCY_OUTBOX_SENDER": (
+        lambda value: isinstance(value, str) and "." in value,
+        "the dotted path of a function that sends one message",
+    ),
+    "IDEMPOTENCY_OUTBOX_RELAY_ON_COMMIT": (lambda value: isinstance(value, bool), "True or False"),
+    "IDEMPOTENCY_OUTBOX_LEASE": (
+        lambda value: _is_span(value, longer_than=timedelta(seconds=2)),
+        "a timedelta longer than 2 seconds, such as timedelta(seconds=30)",
+    ),
+    "IDEMPOTENCY_OUTBOX_MAX_ATTEMPTS": (
+        lambda value: _is_number(value) and value >= 1,
+        "a whole number, 1 or more",
+    ),
+    "IDEMPOTENCY_OUTBOX_RETENTION": (
+        lambda value: value is None or _is_span(value, longer_than=NOTHING),
+        "a timedelta longer than zero, such as timedelta(days=7), or None to keep sent messages for ever",
+    ),
     "IDEMPOTENCY_PROBLEM_URL": (
         _is_template,
         'an address, in which "{code}" stands for the problem\'s code; other braces are doubled',

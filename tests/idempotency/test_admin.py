@@ -14,7 +14,9 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
-from idempotency import admin, engine
+from idempotency import engine
+from idempotency.admin import records as admin
+from idempotency.admin import tables
 from idempotency.models import IdempotencyRecord
 from idempotency.policies import Policy
 from idempotency.values import Operation, Outcome
@@ -203,7 +205,7 @@ def identity(key: str) -> Any:
 
 class TestLargeTable:
     def test_is_counted_up_to_a_bound(self, staff: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(admin, "NEWEST", 3)
+        monkeypatch.setattr(tables, "NEWEST", 3)
         for number in range(5):
             keep(str(number))
 
@@ -224,7 +226,7 @@ class TestLargeTable:
         assert all("LIMIT" in sql for sql in counts)
 
     def test_is_filtered_among_the_newest(self, staff: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(admin, "NEWEST", 2)
+        monkeypatch.setattr(tables, "NEWEST", 2)
         for age in range(4):
             record = keep(f"{age} h")
             created_at = timezone.now() - timedelta(hours=age)

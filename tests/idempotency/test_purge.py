@@ -229,13 +229,13 @@ class TestCommand:
     def test_says_how_many_it_deleted(self) -> None:
         expire("1", "2")
 
-        assert self.run() == "2 expired records deleted.\n"
-        assert self.run() == "0 expired records deleted.\n"
+        assert self.run() == "2 expired records and 0 sent messages deleted.\n"
+        assert self.run() == "0 expired records and 0 sent messages deleted.\n"
 
     def test_only_counts_in_a_dry_run(self) -> None:
         expire("1")
 
-        assert self.run("--dry-run") == "1 expired record to delete.\n"
+        assert self.run("--dry-run") == "1 expired record and 0 sent messages to delete.\n"
         assert keys() == {"1"}
 
     def test_takes_batch_size_limit_and_database(self, database: str, settings: Any, no_pauses: None) -> None:
@@ -244,7 +244,7 @@ class TestCommand:
 
         output = self.run("--database", database, "--batch-size", "1", "--limit", "2")
 
-        assert output == "2 expired records deleted.\n"
+        assert output == "2 expired records and 0 sent messages deleted.\n"
 
     def test_shows_its_progress_on_a_terminal(self, no_pauses: None) -> None:
         expire("1", "2")

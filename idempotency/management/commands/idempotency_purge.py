@@ -1,4 +1,6 @@
 from argparse import ArgumentParser
+from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
@@ -9,15 +11,15 @@ from idempotency import purging
 
 class Command(BaseCommand):
     help = (
-        "Delete idempotency records whose retention has ended. "
+        "Delete idempotency records and outbox messages whose retention has ended. "
         "Safe at any time: it waits for nobody and nobody waits for it."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
-            "--batch-size", type=int, default=purging.BATCH, help="Records a transaction (%(default)s)."
+            "--batch-size", type=int, default=purging.BATCH, help="Rows a transaction (%(default)s)."
         )
-        parser.add_argument("--limit", type=int, help="Delete at most this many records.")
+        parser.add_argument("--limit", type=int, help="Delete at most this many rows.")
         parser.add_argument("--dry-run", action="store_true", help="Only count what has expired.")
         parser.add_argument(
             "--database", choices=list(connections), help="By default the one that holds the records."
@@ -33,17 +35,24 @@ class Command(BaseCommand):
         **options: Any,
     ) -> None:
         if dry_run:
-            self.stdout.write(f"{_records(purging.expired(using=database).count())} to delete.")
+            counts = purging.expired(using=database).count(), purging.ended(using=database).count()
+            self.stdout.write(f"{_rows(*counts)} to delete.")
             return
+        batches = partial(purging.batches, using=database, batch_size=batch_size)
+        message_batches = partial(purging.message_batches, using=database, batch_size=batch_size)
         try:
-            batches = purging.batches(using=database, batch_size=batch_size, limit=limit)
+            records = self._purge(batches(limit=limit))
+            messages = self._purge(message_batches(limit=None if limit is None else limit - records))
         except ValueError as error:
             raise CommandError(str(error)) from error
+        self.stdout.write(self.style.SUCCESS(f"{_rows(records, messages)} deleted."))
+
+    def _purge(self, batches: Iterator[int]) -> int:
         total = 0
         for deleted in batches:
             total += deleted
             self._show_progress(total)
-        self.stdout.write(self.style.SUCCESS(f"{_records(total)} deleted."))
+        return total
 
     def _show_progress(self, total: int) -> None:
         if self.stdout.isatty():
@@ -51,5 +60,9 @@ class Command(BaseCommand):
             self.stdout.flush()
 
 
-def _records(count: int) -> str:
-    return f"{count:,} expired {'record' if count == 1 else 'records'}"
+def _rows(records: int, messages: int) -> str:
+    return f"{_counted(records, 'expired record')} and {_counted(messages, 'sent message')}"
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"

@@ -5,45 +5,25 @@ from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
-from django.apps import apps
 from django.contrib import admin
-from django.core.paginator import Paginator
 from django.db import connections
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
-from django.utils.formats import date_format
-from django.utils.functional import cached_property
 from django.utils.html import format_html, format_html_join
 from django.utils.timesince import timesince, timeuntil
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from . import engine
-from .models import IdempotencyRecord, RecordQuerySet, State
-from .policies import Policy
+from idempotency import engine
+from idempotency.models import IdempotencyRecord, RecordQuerySet, State
+from idempotency.policies import Policy
 
-if apps.is_installed("unfold"):
-    from unfold.admin import ModelAdmin  # type: ignore[import-not-found]
-else:
-    from django.contrib.admin import ModelAdmin
-
-NEWEST: Final = 10_000
-"""Records that a list counts and filters look through: an index for it would be paid for by each claim."""
+from . import tables
+from .tables import NONE, ReadOnlyAdmin, indented, moment
 
 PREVIEWED: Final = 16 * 1024
 """Characters of a body that the page shows."""
-
-NONE: Final = "–"
-
-
-class BoundedPaginator(Paginator):  # type: ignore[type-arg]
-    """Counts up to a bound, so that the time does not grow with the table."""
-
-    @cached_property
-    def count(self) -> int:
-        records: Any = self.object_list
-        return records.order_by().values("pk")[:NEWEST].count()  # type: ignore[no-any-return]
 
 
 class StatusFilter(admin.SimpleListFilter):
@@ -91,7 +71,7 @@ class RetentionFilter(admin.SimpleListFilter):
 
 
 @admin.register(IdempotencyRecord)
-class RecordAdmin(ModelAdmin):  # type: ignore[misc]
+class RecordAdmin(ReadOnlyAdmin):
     """Read-only. Needs the permission to view idempotency records, whose bodies may hold personal data."""
 
     list_display = ("label_or_key", "operation", "scope", "state", "answer", "age", "expiry")
@@ -100,9 +80,6 @@ class RecordAdmin(ModelAdmin):  # type: ignore[misc]
     search_help_text = _("A key, a label, the beginning of one, or a record's id.")
     sortable_by = ("age", "expiry")  # those with an index
     ordering = ("-created_at",)
-    paginator = BoundedPaginator
-    show_full_result_count = False
-    show_facets = admin.ShowFacets.NEVER
     actions = None
     fieldsets = (
         (_("Operation"), {"fields": ("operation", "scope", "key", "label", "id", "request_digest")}),
@@ -110,18 +87,6 @@ class RecordAdmin(ModelAdmin):  # type: ignore[misc]
         (_("Lease"), {"fields": ("leased_until", "attempts", "operation_id", "steps")}),
         (_("Outcome"), {"fields": ("answer", "header_table", "body_preview")}),
     )
-
-    class Media:
-        css = {"all": ["idempotency/admin.css"]}
-
-    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
 
     def get_queryset(self, request: HttpRequest) -> RecordQuerySet:
         records: RecordQuerySet = super().get_queryset(request).using(engine.database(Policy()))
@@ -153,15 +118,15 @@ class RecordAdmin(ModelAdmin):  # type: ignore[misc]
 
     @admin.display(description=_("age"), ordering="created_at")
     def age(self, record: IdempotencyRecord) -> str:
-        return _moment(record.created_at, timesince(record.created_at))
+        return moment(record.created_at, timesince(record.created_at))
 
     @admin.display(description=_("expires"), ordering="expires_at")
     def expiry(self, record: IdempotencyRecord) -> str:
         if record.expires_at is None:
             return gettext("never")
         if _is_expired(record):
-            return _moment(record.expires_at, gettext("expired"))
-        return _moment(record.expires_at, gettext("in %(span)s") % {"span": timeuntil(record.expires_at)})
+            return moment(record.expires_at, gettext("expired"))
+        return moment(record.expires_at, gettext("in %(span)s") % {"span": timeuntil(record.expires_at)})
 
     @admin.display(description=_("a repeat"))
     def repeats(self, record: IdempotencyRecord) -> str:
@@ -210,7 +175,7 @@ def _newest(records: QuerySet[Any]) -> QuerySet[Any]:
 def _horizon(alias: str) -> datetime | None:
     """Return the age, found by its index, from which on filters no longer look; ``None`` in a small table."""
     ages = IdempotencyRecord.objects.using(alias).order_by("-created_at")
-    return ages.values_list("created_at", flat=True)[NEWEST : NEWEST + 1].first()
+    return ages.values_list("created_at", flat=True)[tables.NEWEST : tables.NEWEST + 1].first()
 
 
 def _bounds(changelist: Any) -> str | None:
@@ -220,10 +185,10 @@ def _bounds(changelist: Any) -> str | None:
     if changelist.has_active_filters:
         if _horizon(changelist.queryset.db) is None:
             return None
-        return gettext("Filters look through the newest %(count)s records.") % {"count": f"{NEWEST:,}"}
-    if changelist.result_count < NEWEST:
+        return gettext("Filters look through the newest %(count)s records.") % {"count": f"{tables.NEWEST:,}"}
+    if changelist.result_count < tables.NEWEST:
         return None
-    return gettext("The first %(count)s records. A search finds any.") % {"count": f"{NEWEST:,}"}
+    return gettext("The first %(count)s records. A search finds any.") % {"count": f"{tables.NEWEST:,}"}
 
 
 def _is_left(record: IdempotencyRecord) -> bool:
@@ -235,22 +200,10 @@ def _is_expired(record: IdempotencyRecord) -> bool:
     return record.expires_at is not None and record.expires_at <= timezone.now()
 
 
-def _moment(moment: datetime, text: str) -> str:
-    exact = date_format(timezone.localtime(moment), "DATETIME_FORMAT")
-    return format_html('<time title="{}">{}</time>', exact, text)
-
-
 def _preview(body: bytes) -> str:
     try:
         text = body.decode()
     except UnicodeDecodeError:
         return ngettext("binary, %(count)d byte", "binary, %(count)d bytes", len(body)) % {"count": len(body)}
-    text = _indented(text)
+    text = indented(text)
     return text if len(text) <= PREVIEWED else text[:PREVIEWED] + " …"
-
-
-def _indented(text: str) -> str:
-    try:
-        return json.dumps(json.loads(text), indent=2, ensure_ascii=False)
-    except (ValueError, RecursionError):
-        return text

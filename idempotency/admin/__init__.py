@@ -1,0 +1,6 @@
+"""Records and messages for people."""
+
+from .outbox import MessageAdmin
+from .records import RecordAdmin
+
+__all__ = ["MessageAdmin", "RecordAdmin"]
