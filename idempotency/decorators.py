@@ -1,26 +1,22 @@
 """Service functions and plain Django views that happen once."""
 
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial, wraps
 from http import HTTPStatus
-from inspect import Signature, signature
-from typing import Any, Final
+from inspect import signature
+from typing import Any
 
 from asgiref.sync import async_to_sync, iscoroutinefunction, sync_to_async
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
-from . import answers, bodies, engine, fingerprints, http, keys, leased
-from .exceptions import IdempotencyError, KeyMissing
+from . import answers, bodies, calls, engine, guards, http, leased
+from .calls import ALL, Part
+from .exceptions import IdempotencyError
 from .policies import DEFAULT, Policy, Unset
 from .values import Operation, Outcome, Run
-
-ALL: Final = object()
-"""Every argument that makes neither key nor scope."""
-
-Part = str | Collection[str] | Callable[..., Any]
 
 
 def idempotent(
@@ -55,23 +51,18 @@ def idempotent(
     policy = Policy(operation=name, retention=retention, wait=wait, lease=lease, using=using)
 
     def decorate(function: Callable[..., Any]) -> Any:
-        parameters = _without_claim(signature(function)) if lease else signature(function)
-        _check_names(function.__qualname__, parameters, key, scope, fingerprint)
+        parameters = calls.without_claim(signature(function)) if lease else signature(function)
+        calls.check_names(function.__qualname__, parameters, key, scope, fingerprint)
         plain = async_to_sync(function) if iscoroutinefunction(function) else function
 
         def run(*args: Any, **kwargs: Any) -> Run:
-            bound = parameters.bind(*args, **kwargs)
-            bound.apply_defaults()
+            arguments = calls.arguments(parameters, args, kwargs)
             try:
-                operation = _operation(name, bound.arguments, key, scope, fingerprint)
+                operation = calls.operation(name, arguments, key=key, scope=scope, fingerprint=fingerprint)
             except IdempotencyError as error:
                 engine.refuse(error)
                 raise
-            if lease:
-                return _of_value(
-                    leased.run(operation, partial(_complete, plain, args, kwargs), policy=policy)
-                )
-            return _of_value(engine.run(operation, partial(_keep_value, plain, args, kwargs), policy=policy))
+            return calls.run(operation, partial(plain, *args, **kwargs), policy=policy)
 
         def call(*args: Any, **kwargs: Any) -> Any:
             return run(*args, **kwargs).value
@@ -144,16 +135,25 @@ class _Guard:
 
     def _once(self, view: Callable[[], Any], request: HttpRequest, policy: Policy) -> Any:
         key = http.required(self.key, request, policy)
-        if key is None:
+        if key is None and policy.short_window is None:
             return view()
-        operation = http.operation(
+        operation = self._operation(request, key or "", policy)
+        answer = view if key is None else partial(self._run, operation, view, policy, request)
+        return guards.once_within(policy.short_window, operation, answer)
+
+    def _operation(self, request: HttpRequest, key: str, policy: Policy) -> Operation:
+        return http.operation(
             request,
             policy,
             key=key,
             scope=self.scope(request),
             fingerprint=self.fingerprint(request, policy),
-            label=self.label(request, key),
+            label=self.label(request, key) if key else "",
         )
+
+    def _run(
+        self, operation: Operation, view: Callable[[], Any], policy: Policy, request: HttpRequest
+    ) -> Any:
         rewind = partial(bodies.rewind, request)
         if policy.lease:
             run = leased.run(operation, partial(_keep_leased_answer, view, policy, request), policy=policy)
@@ -161,74 +161,6 @@ class _Guard:
             work = partial(_keep_answer, view, policy, request)
             run = engine.run(operation, work, policy=policy, before_rerun=rewind)
         return run.value if run.replay is None else http.mark_replayed(self.replay(request, run.replay))
-
-
-def _operation(
-    name: str, arguments: Mapping[str, Any], key: Part, scope: Part, fingerprint: Any
-) -> Operation:
-    if fingerprint is ALL:
-        fingerprint = [argument for argument in arguments if argument not in _names(key) | _names(scope)]
-    return Operation(
-        name=name,
-        scope=_text(scope, arguments),
-        key=_key(key, arguments),
-        fingerprint=None if fingerprint is None else fingerprints.of_value(_pick(fingerprint, arguments)),
-    )
-
-
-def _key(part: Part, arguments: Mapping[str, Any]) -> str:
-    if key := _text(part, arguments):
-        return keys.check(key)
-    raise KeyMissing
-
-
-def _check_names(function: str, parameters: Signature, *parts: Any) -> None:
-    named = set().union(*(_names(part) for part in parts if part is not ALL and part is not None))
-    if unknown := named - parameters.parameters.keys():
-        raise TypeError(f"{function} has no argument {', '.join(sorted(unknown))}: it takes {parameters}.")
-
-
-def _names(part: Part) -> set[str]:
-    if callable(part):
-        return set()
-    return {part} if isinstance(part, str) else set(part)
-
-
-def _pick(part: Part, arguments: Mapping[str, Any]) -> Any:
-    if callable(part):
-        return part(**arguments)
-    return {name: arguments[name] for name in _names(part)}
-
-
-def _text(part: Part, arguments: Mapping[str, Any]) -> str:
-    if callable(part):
-        values = [part(**arguments)]
-    else:
-        values = [arguments[name] for name in ([part] if isinstance(part, str) else part)]
-    if None in values:
-        raise KeyMissing
-    return str(values[0]) if len(values) == 1 else keys.join(*values)
-
-
-def _keep_value(function: Callable[..., Any], args: Any, kwargs: Any) -> tuple[None, Outcome]:
-    return None, Outcome.of(function(*args, **kwargs))
-
-
-def _complete(
-    function: Callable[..., Any], args: Any, kwargs: Any, claim: leased.Claim
-) -> tuple[None, Outcome]:
-    value = function(*args, **kwargs, claim=claim)
-    return None, claim.outcome or Outcome.of(value)
-
-
-def _without_claim(parameters: Signature) -> Signature:
-    if "claim" not in parameters.parameters:
-        raise TypeError("A leased function takes its claim as an argument: def pay(*, order_no, claim).")
-    return parameters.replace(parameters=[p for name, p in parameters.parameters.items() if name != "claim"])
-
-
-def _of_value(run: Run) -> Run:
-    return replace(run, value=run.outcome.value if run.outcome else None)
 
 
 def _keep_answer(view: Callable[[], Any], policy: Policy, request: HttpRequest) -> tuple[Any, Outcome | None]:

@@ -3,4 +3,4 @@
 ``check --database default`` asks the database server too.
 """
 
-from . import databases, settings, views  # noqa: F401  they register themselves
+from . import brokers, caches, databases, outbox, settings, views  # noqa: F401  they register themselves

@@ -92,3 +92,16 @@ class Lab:
     @property
     def connection(self) -> Any:
         return connections[self.database]
+
+
+def end_connection(lab: Lab) -> None:
+    """Have the server end our connection; return when it is gone."""
+    own, end = {
+        "postgresql": ("SELECT pg_backend_pid()", "SELECT pg_terminate_backend(%s, 10000)"),
+        "mysql": ("SELECT connection_id()", "KILL HARD CONNECTION %s"),
+    }[lab.connection.vendor]
+    other = lab.connection.copy()
+    with lab.connection.cursor() as ours, other.cursor() as theirs:
+        ours.execute(own)
+        theirs.execute(end, ours.fetchone())
+    other.close()

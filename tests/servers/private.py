@@ -57,6 +57,7 @@ class Home:
 
     def __init__(self, *, name: str, users: tuple[str, ...]) -> None:
         self.user = unprivileged_user(*users)
+        self.settings: dict[str, str] = {}
         self.path = temporary_directory(name)
         if self.user:
             shutil.chown(self.path, self.user)
@@ -76,7 +77,8 @@ class Home:
 
     @property
     def environment(self) -> dict[str, str]:
-        return {"PATH": os.environ["PATH"], "HOME": str(self.path), "LC_ALL": "C.UTF-8", "TZ": "UTC"}
+        ours = {"PATH": os.environ["PATH"], "HOME": str(self.path), "LC_ALL": "C.UTF-8", "TZ": "UTC"}
+        return {**ours, **self.settings}
 
 
 class PrivateServer:
