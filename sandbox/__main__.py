@@ -10,7 +10,7 @@ from .store import Store
 
 def main() -> None:
     """Serve until stopped."""
-    parser = argparse.ArgumentParser(prog="python -m sandbox", description="Payment providers to play with.")
+    parser = argparse.ArgumentParser(prog="python -m sandbox", description="Providers to play with.")
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=8001)
     parser.add_argument("--store", type=Path, help="an SQLite file; by default it forgets all when it ends")

@@ -3,8 +3,9 @@
 A rule is a JSON object:
 
 ``mode``      what happens, see :data:`MODES`
-``call``      ``charge`` (by default), ``find``, ``close`` or ``refund``
+``call``      ``charge`` (by default), ``find``, ``close``, ``refund`` or ``message``
 ``order``     only for this order number
+``phone``     only for this telephone number
 ``provider``  only for this provider
 ``times``     for so many calls, 1 by default; 0 for all
 ``chance``    for a share of the calls, 1.0 by default
@@ -19,6 +20,7 @@ from typing import Any, Final
 MODES: Final = frozenset(
     {
         "decline",  # a definite no
+        "busy",  # a definite "not now": not done, and a 503
         "slow",  # done, after so many seconds
         "silent_after",  # done, and no answer
         "silent_before",  # not done, and no answer
@@ -35,6 +37,7 @@ class Rule:
     mode: str
     call: str = "charge"
     order: str | None = None
+    phone: str | None = None
     provider: str | None = None
     times: int = 1
     chance: float = 1.0
@@ -44,11 +47,12 @@ class Rule:
         if self.mode not in MODES:
             raise ValueError(f"mode is one of {sorted(MODES)}")
 
-    def matches(self, call: str, order: str | None, provider: str) -> bool:
+    def matches(self, call: str, **subject: str | None) -> bool:
         """Tell whether it is for this call."""
-        return (
-            self.call == call and self.order in (None, order) and self.provider in (None, provider)
-        ) and random.random() < self.chance  # noqa: S311
+        is_meant = self.call == call and all(
+            getattr(self, name) in (None, subject.get(name)) for name in ("order", "phone", "provider")
+        )
+        return is_meant and random.random() < self.chance  # noqa: S311
 
 
 @dataclass
@@ -71,10 +75,10 @@ class Rules:
         with self.lock:
             self.rules.clear()
 
-    def take(self, *, call: str, order: str | None, provider: str) -> Rule | None:
+    def take(self, *, call: str, **subject: str | None) -> Rule | None:
         """Return the rule for this call, used up by one."""
         with self.lock:
-            rule = next((rule for rule in self.rules if rule.matches(call, order, provider)), None)
+            rule = next((rule for rule in self.rules if rule.matches(call, **subject)), None)
             if rule and rule.times == 1:
                 self.rules.remove(rule)
             elif rule and rule.times:

@@ -7,11 +7,18 @@ Under ``/{provider}``, where a provider is any name:
 ``POST /charges/{key}/close``  → 200 ``{charge}``, null where nothing was charged, and nothing will be
 ``POST /refunds``  ``{payment_no, number, amount_minor, currency}`` → 200 ``{refund_no}``, 402 when refused
 
-For those who watch: ``GET /charges`` and ``GET /charges?order=…`` list what was charged; ``POST /rules``
-takes one rule (see ``rules.py``), ``DELETE /rules`` forgets all; ``POST /outage {seconds}`` refuses every
-connection for so long. Each new charge is told to the shop; ``POST /plan {url?, copies?, seconds?}`` says
-where it takes notices, how often and how late (a list each, from which one is drawn), and ``POST /notices
-{order, kinds, at_once?}`` sends notices now, in this order or all at once, and answers what the shop said.
+Texts, see ``texts.py``:
+
+``POST /sms/messages``  ``{key, phone, template, …}`` → 200 ``{message}``, 422 when refused, 503 when busy
+``GET /sms/messages/{key}``  → 200 ``{message}``, null where nothing is known, 422 when refused
+``POST /sms/messages/{key}/close``  → 200 ``{message}``, null where nothing was sent, and nothing will be
+
+For those who watch: ``GET /charges`` and ``GET /charges?order=…`` list what was charged, ``GET /messages``
+and ``GET /messages?phone=…`` what was sent; ``POST /rules`` takes one rule (see ``rules.py``), ``DELETE
+/rules`` forgets all; ``POST /outage {seconds}`` refuses every connection for so long. Each new charge is told
+to the shop; ``POST /plan {url?, copies?, seconds?}`` says where it takes notices, how often and how late (a
+list each, from which one is drawn), and ``POST /notices {order, kinds, at_once?}`` sends notices now, in this
+order or all at once, and answers what the shop said.
 """
 
 import json
@@ -21,25 +28,17 @@ import time
 from dataclasses import dataclass, field
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from operator import attrgetter
 from threading import Thread
 from typing import Any, Final
 from urllib.parse import parse_qs, urlsplit
 
+from .faults import BadRequest, Busy, Failure, Silence
 from .notifying import Notifier
-from .rules import Rule, Rules
+from .payments import Payments
+from .rules import Rules
 from .store import Refused, Store
-
-
-class BadRequest(Exception):
-    """Nothing was done; the message says why."""
-
-
-class Silence(Exception):
-    """No answer at all."""
-
-
-class Failure(Exception):
-    """A 500."""
+from .texts import Texts
 
 
 @dataclass
@@ -51,57 +50,15 @@ class Sandbox:
     notifier: Notifier = field(default_factory=Notifier)
     outage: float = 0.0
 
-    def charge(self, *, provider: str, key: str, order_no: str, **money: Any) -> dict[str, Any]:
-        """Charge, or go wrong as the rules say."""
-        check_money(money)
-        rule = self.rules.take(call="charge", order=order_no, provider=provider)
-        before(rule)
-        decline = rule is not None and rule.mode == "decline"
-        charge, is_new = self.store.charge(
-            provider=provider, key=key, order_no=order_no, decline=decline, **money
-        )
-        if is_new:
-            self.notifier.tell(charge)
-        after(rule)
-        return {"charge": charge}
+    @property
+    def payments(self) -> Payments:
+        """Those who move money."""
+        return Payments(self.store, self.rules, self.notifier)
 
-    def find(self, *, provider: str, key: str) -> dict[str, Any]:
-        """Tell what is known of a key."""
-        rule = self.rules.take(call="find", order=None, provider=provider)
-        before(rule)
-        return {"charge": self.store.find(provider=provider, key=key)}
-
-    def close(self, *, provider: str, key: str) -> dict[str, Any]:
-        """Let nothing be charged under a key any more."""
-        rule = self.rules.take(call="close", order=None, provider=provider)
-        before(rule)
-        charge = self.store.close(provider=provider, key=key)
-        after(rule)
-        return {"charge": charge}
-
-    def refund(self, *, provider: str, payment_no: str, number: str, **money: Any) -> dict[str, Any]:
-        """Give money back, or go wrong as the rules say."""
-        check_money(money)
-        rule = self.rules.take(call="refund", order=self._charge(payment_no)["order_no"], provider=provider)
-        before(rule)
-        decline = rule is not None and rule.mode == "decline"
-        refund_no = self.store.refund(
-            provider=provider, payment_no=payment_no, number=number, decline=decline, **money
-        )
-        self.notifier.tell(self._charge(payment_no), "refunded")
-        after(rule)
-        return {"refund_no": refund_no}
-
-    def _charge(self, payment_no: str) -> dict[str, Any]:
-        """:raises Refused: when nothing was charged under this number."""
-        for charge in self.store.charges():
-            if charge["payment_no"] == payment_no:
-                return charge
-        raise Refused("unknown")
-
-    def charges(self, *, order: str | None = None) -> list[dict[str, Any]]:
-        """List what was charged."""
-        return self.store.charges(order_no=order)
+    @property
+    def texts(self) -> Texts:
+        """The one who sends texts."""
+        return Texts(self.store, self.rules)
 
     def add_rule(self, **document: Any) -> dict[str, Any]:
         """Take a rule."""
@@ -116,34 +73,21 @@ class Sandbox:
         self.rules.clear()
         return {}
 
-    def plan(self, **members: Any) -> dict[str, Any]:
-        """Say to whom, how often and how late charges are told."""
-        if not members.keys() <= {"url", "copies", "seconds"}:
-            raise BadRequest("url, copies or seconds")
-        vars(self.notifier).update(members)
-        return {}
-
-    def notify(self, *, order: str, kinds: list[str], at_once: bool = False) -> list[dict[str, Any]]:
-        """Send notices of the order's charge now."""
-        charges = self.store.charges(order_no=order)
-        if not charges:
-            raise BadRequest("nothing was charged for this order")
-        try:
-            return self.notifier.send(charges[-1], kinds, at_once=at_once)
-        except ValueError as error:
-            raise BadRequest(str(error)) from error
-
 
 ROUTES: Final = [
-    ("GET", r"/charges", Sandbox.charges),
-    ("POST", r"/rules", Sandbox.add_rule),
-    ("DELETE", r"/rules", Sandbox.clear_rules),
-    ("POST", r"/plan", Sandbox.plan),
-    ("POST", r"/notices", Sandbox.notify),
-    ("POST", r"/(?P<provider>\w+)/charges", Sandbox.charge),
-    ("GET", r"/(?P<provider>\w+)/charges/(?P<key>\w+)", Sandbox.find),
-    ("POST", r"/(?P<provider>\w+)/charges/(?P<key>\w+)/close", Sandbox.close),
-    ("POST", r"/(?P<provider>\w+)/refunds", Sandbox.refund),
+    ("GET", r"/charges", "payments.charges"),
+    ("GET", r"/messages", "texts.messages"),
+    ("POST", r"/rules", "add_rule"),
+    ("DELETE", r"/rules", "clear_rules"),
+    ("POST", r"/plan", "payments.plan"),
+    ("POST", r"/notices", "payments.notify"),
+    ("POST", r"/sms/messages", "texts.send"),
+    ("GET", r"/sms/messages/(?P<key>\w+)", "texts.find"),
+    ("POST", r"/sms/messages/(?P<key>\w+)/close", "texts.close"),
+    ("POST", r"/(?P<provider>\w+)/charges", "payments.charge"),
+    ("GET", r"/(?P<provider>\w+)/charges/(?P<key>\w+)", "payments.find"),
+    ("POST", r"/(?P<provider>\w+)/charges/(?P<key>\w+)/close", "payments.close"),
+    ("POST", r"/(?P<provider>\w+)/refunds", "payments.refund"),
 ]
 
 
@@ -173,9 +117,11 @@ class Handler(BaseHTTPRequestHandler):
         try:
             self._send(200, self._do())
         except Refused as refusal:
-            self._send(402, {"code": str(refusal)})
+            self._send(refusal.status, {"code": str(refusal)})
         except BadRequest as error:
             self._send(400, {"code": str(error)})
+        except Busy:
+            self._send(503, {"code": "busy"})
         except Failure:
             self._send(500, {"code": "internal_error"})
         except Silence:
@@ -191,7 +137,7 @@ class Handler(BaseHTTPRequestHandler):
         for method, path, call in ROUTES:
             match = re.fullmatch(path, address.path)
             if match and method == self.command:
-                return self._call(partial(call, self.sandbox, **match.groupdict()), content)
+                return self._call(partial(attrgetter(call)(self.sandbox), **match.groupdict()), content)
         raise BadRequest("there is no such address")
 
     def _call(self, call: partial[Any], content: dict[str, Any]) -> Any:
@@ -241,33 +187,3 @@ def serve(*, host: str, port: int, sandbox: Sandbox) -> None:
         with Server((host, port), partial(Handler, sandbox)) as server:
             server.serve_forever(poll_interval=0.05)
         time.sleep(sandbox.outage)
-
-
-def check_money(money: dict[str, Any]) -> None:
-    """:raises BadRequest: when the amount is no whole number of minor units above zero."""
-    amount = money.get("amount_minor")
-    if type(amount) is not int or amount < 1:
-        raise BadRequest("amount_minor is a whole number of minor units")
-
-
-def before(rule: Rule | None) -> None:
-    """Go wrong before anything is done."""
-    if rule is None:
-        return
-    if rule.mode != "silent_after":
-        time.sleep(rule.seconds)
-    if rule.mode == "silent_before":
-        raise Silence
-    if rule.mode == "error_before":
-        raise Failure
-
-
-def after(rule: Rule | None) -> None:
-    """Go wrong once it is done."""
-    if rule is None:
-        return
-    if rule.mode == "silent_after":
-        time.sleep(rule.seconds)
-        raise Silence
-    if rule.mode == "error_after":
-        raise Failure

@@ -1,4 +1,4 @@
-"""What the providers remember: charges by key, refunds by number. A unique index makes each once."""
+"""What the providers remember: charges, refunds and texts. A unique index makes each once."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -20,11 +20,17 @@ CREATE TABLE IF NOT EXISTS refund (
     provider TEXT NOT NULL, number TEXT NOT NULL, refund_no TEXT NOT NULL, payment_no TEXT NOT NULL,
     amount_minor INTEGER NOT NULL, UNIQUE (provider, number)
 );
+CREATE TABLE IF NOT EXISTS message (
+    key TEXT NOT NULL UNIQUE, message_no TEXT UNIQUE, phone TEXT, template TEXT, params TEXT,
+    state TEXT NOT NULL CHECK (state IN ('sent', 'declined', 'closed')), sent_at TEXT
+);
 """
 
 
 class Refused(Exception):
     """A definite no."""
+
+    status = 402
 
 
 class Store:
@@ -45,7 +51,7 @@ class Store:
         :returns: the charge, and whether it is new.
         :raises Refused: when the key was declined or closed, now or before.
         """
-        with self._writing() as execute:
+        with self.writing() as execute:
             known = self._charge(provider, key)
             if known is None:
                 values = [provider, key, f"{provider}_{uuid4().hex[:20]}", order_no, amount_minor, currency]
@@ -66,7 +72,7 @@ class Store:
 
     def close(self, *, provider: str, key: str) -> dict[str, Any] | None:
         """Let nothing be charged under this key any more; return what has been."""
-        with self._writing() as execute:
+        with self.writing() as execute:
             execute(
                 "INSERT INTO charge (provider, key, state) VALUES (?, ?, 'closed') ON CONFLICT DO NOTHING",
                 [provider, key],
@@ -81,8 +87,8 @@ class Store:
 
         :raises Refused: when it is more than is left, another currency, or the number has another amount.
         """
-        with self._writing() as execute:
-            known = self._one("SELECT * FROM refund WHERE provider = ? AND number = ?", [provider, number])
+        with self.writing() as execute:
+            known = self.one("SELECT * FROM refund WHERE provider = ? AND number = ?", [provider, number])
             if known:
                 if (known["payment_no"], known["amount_minor"]) != (payment_no, amount_minor):
                     raise Refused("the number belongs to another refund")
@@ -101,11 +107,11 @@ class Store:
     def charges(self, *, order_no: str | None = None) -> list[dict[str, Any]]:
         """Return all that was charged, with what was given back of it."""
         with self.lock:
-            charges = self._all(
+            charges = self.all(
                 "SELECT * FROM charge WHERE state = 'charged' AND coalesce(order_no = ?, 1) ORDER BY rowid",
                 [order_no],
             )
-            refunds = self._all("SELECT * FROM refund ORDER BY payment_no, rowid", [])
+            refunds = self.all("SELECT * FROM refund ORDER BY payment_no, rowid", [])
         by_charge = {no: list(rows) for no, rows in groupby(refunds, key=lambda row: row["payment_no"])}
         return [{**charge, "refunds": by_charge.get(charge["payment_no"], [])} for charge in charges]
 
@@ -115,28 +121,31 @@ class Store:
         return charge
 
     def _charge(self, provider: str, key: str) -> dict[str, Any] | None:
-        return self._one("SELECT * FROM charge WHERE provider = ? AND key = ?", [provider, key])
+        return self.one("SELECT * FROM charge WHERE provider = ? AND key = ?", [provider, key])
 
     def _left(self, provider: str, payment_no: str, currency: str) -> int:
-        charge = self._one(
+        charge = self.one(
             "SELECT amount_minor FROM charge WHERE provider = ? AND payment_no = ? AND currency = ? "
             "AND state = 'charged'",
             [provider, payment_no, currency],
         )
-        back = self._one(
+        back = self.one(
             "SELECT coalesce(sum(amount_minor), 0) AS sum FROM refund WHERE payment_no = ?", [payment_no]
         )
         return charge["amount_minor"] - back["sum"] if charge and back else 0
 
-    def _one(self, sql: str, values: list[Any]) -> dict[str, Any] | None:
+    def one(self, sql: str, values: list[Any]) -> dict[str, Any] | None:
+        """Return the first row."""
         row = self.connection.execute(sql, values).fetchone()
         return dict(row) if row else None
 
-    def _all(self, sql: str, values: list[Any]) -> list[dict[str, Any]]:
+    def all(self, sql: str, values: list[Any]) -> list[dict[str, Any]]:
+        """Return every row."""
         return [dict(row) for row in self.connection.execute(sql, values)]
 
     @contextmanager
-    def _writing(self) -> Iterator[Any]:
+    def writing(self) -> Iterator[Any]:
+        """Write alone, all or nothing; the block gets what executes a statement."""
         with self.lock:
             self.connection.execute("BEGIN IMMEDIATE")
             try:

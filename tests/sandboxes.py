@@ -43,6 +43,10 @@ class SandboxProcess:
         """What it charged, of one order or of all."""
         return self.send("GET", "/charges", params={"order": order_no} if order_no else {})
 
+    def messages(self, phone: str) -> list[dict[str, Any]]:
+        """What it sent to one telephone number."""
+        return self.send("GET", "/messages", params={"phone": phone})
+
     def rule(self, mode: str, **members: Any) -> None:
         """Go wrong: see ``sandbox/rules.py``."""
         self.send("POST", "/rules", json={"mode": mode, **members})
