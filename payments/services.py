@@ -16,6 +16,7 @@ from idempotency.transitions import InvalidTransition
 from orders.models import Order, Status
 from stock.models import StockItem
 
+from .events import publish_paid, publish_refunded
 from .exceptions import PaymentMismatch, RefundExceedsPayment, RefundMismatch, RefundNotPossible
 from .models import Payment, PaymentStatus, Refund, RefundStatus
 
@@ -67,6 +68,8 @@ def settle_payment(
         provider_payment_no=provider_payment_no,
         paid_at=paid_at,
     )
+    if settled is Settled.PAID:
+        publish_paid(present, paid_at=paid_at)
     return settled
 
 
@@ -215,6 +218,7 @@ def _close_refunded(order: Order) -> None:
     # the lock sees what a rival has just committed, also past the snapshot of REPEATABLE READ
     if sum(done.select_for_update().values_list("amount_minor", flat=True)) != order.amount_minor:
         return
-    Order.objects.filter(pk=order.pk).transition(to=Status.REFUNDED)
+    if Order.objects.filter(pk=order.pk).transition(to=Status.REFUNDED):
+        publish_refunded(order)
     if order.shipped_at is None:
         StockItem.objects.restore_all(reference=order.reference)
