@@ -83,6 +83,11 @@ class Client:
         """Pay an order until it is answered."""
         return self._insist(lambda: self._pay(order_id, method, ""))
 
+    def ask_for_code(self, phone: str) -> Answer:
+        """Have a verification code sent, and insist until that is answered."""
+        body = {"phone": phone, "template": "verify", "kind": "verification"}
+        return self._insist(lambda: self._post("/api/sms", json=body))
+
     def _insist(self, attempt: Callable[[], httpx.Response | None]) -> Answer:
         """Send again after ``Retry-After``, or at once where nobody was there."""
         until = time.monotonic() + PATIENCE.total_seconds()

@@ -5,6 +5,7 @@ from django.contrib.auth.hashers import make_password
 from django.db import transaction
 from rest_framework.authtoken.models import Token
 
+from notifications.models import Contact
 from orders.models import Article
 from stock.models import StockItem
 
@@ -21,6 +22,9 @@ ARTICLES = {
 
 USERS = ("alice", "bob")
 STAFF = "admin"
+
+CONTACTS = {"alice": ("+8613912340001", "alice@shop.example"), "bob": ("+8613912340002", "bob@shop.example")}
+"""Where receipts go."""
 
 
 @transaction.atomic
@@ -56,3 +60,5 @@ def _user(name: str, **flags: bool) -> None:
     defaults = {"password": make_password(password), **flags}
     user, _created = get_user_model().objects.get_or_create(username=name, defaults=defaults)
     Token.objects.get_or_create(key=token_of(name), defaults={"user": user})
+    if contact := CONTACTS.get(name):
+        Contact.objects.get_or_create(user=user, defaults={"phone": contact[0], "email": contact[1]})

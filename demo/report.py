@@ -1,27 +1,54 @@
 """The walk as tables: sent, answered, effects."""
 
-from typing import Any
-
 from django.utils.translation import gettext as _
 from rich import box
 from rich.console import Console
+from rich.padding import Padding
+from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from .scenarios import SCENARIOS, Check, Scenario, Step, Walk
+from .scenarios import SCENARIOS, Scenario
+from .walk import Check, Walk
 
 
 def report(walk: Walk, console: Console) -> bool:
     """Walk through the scenarios, printing a table for each; tell whether every figure is right."""
-    right = [
-        _report_one(number, scenario, walk, console) for number, scenario in enumerate(SCENARIOS, start=1)
-    ]
-    return all(right)
+    console.print(_heading())
+    checks = {
+        title: _report_one(title, scenario, walk, console)
+        for title, scenario in (
+            (f"{number}. {title}", run) for number, (title, run) in enumerate(SCENARIOS, 1)
+        )
+    }
+    wrong = [title for title, found in checks.items() if not all(check.holds for check in found)]
+    console.print(Padding(_summary(checks, wrong), expand=True))
+    return not wrong
 
 
-def _report_one(number: int, scenario: tuple[Any, Scenario], walk: Walk, console: Console) -> bool:
-    title, run = scenario
-    table = Table(title=f"{number}. {title}", title_justify="left", title_style="bold", show_lines=True)
+def _heading() -> Panel:
+    text = _(
+        "{count} scenarios follow: what goes wrong between a client, the shop and its providers. "
+        "Each one sends real requests to a real server, then counts in the database and at the providers "
+        "what they did. "
+        "✔ is a figure that is right, ✘ one that is wrong."
+    )
+    title = Text(_("Once, however often it is asked for"), style="bold")
+    return Panel(text.format(count=len(SCENARIOS)), title=title, title_align="left", padding=(0, 1))
+
+
+def _summary(checks: dict[str, list[Check]], wrong: list[str]) -> Text:
+    figures = sum(map(len, checks.values()))
+    if wrong:
+        text = _("✘ {count} scenarios, {figures} figures; wrong: {wrong}")
+        told = text.format(count=len(checks), figures=figures, wrong="; ".join(wrong))
+        return Text(told, style="bold red")
+    text = _("✔ {count} scenarios, {figures} figures: all right")
+    return Text(text.format(count=len(checks), figures=figures), style="bold green")
+
+
+def _report_one(title: str, run: Scenario, walk: Walk, console: Console) -> list[Check]:
+    table = Table(title=title, title_justify="left", title_style="bold", show_lines=True)
     table.box, table.expand = box.ROUNDED, True
     for name in (_("Sent"), _("Answered"), _("Effects")):
         table.add_column(name, ratio=1, overflow="fold")  # Chinese has no spaces to break at
@@ -29,11 +56,7 @@ def _report_one(number: int, scenario: tuple[Any, Scenario], walk: Walk, console
     for step in steps:
         table.add_row(step.sent, _figures(step.answered, step.note), _figures(step.effects))
     console.print(table)
-    return all(check.holds for step in steps for check in _checks(step))
-
-
-def _checks(step: Step) -> list[Check]:
-    return [*step.answered, *step.effects]
+    return [check for step in steps for check in (*step.answered, *step.effects)]
 
 
 def _figures(checks: list[Check], note: str = "") -> Text:

@@ -1,20 +1,100 @@
+import re
+from html import unescape
+
 import pytest
+from django.contrib.staticfiles import finders
 from django.db import DatabaseError, connection
+
+from demo.scenarios import SCENARIOS
 
 pytestmark = [pytest.mark.django_db, pytest.mark.urls("config.urls")]
 
 
-class TestStartPage:
-    def test_says_what_this_is_and_where_to_go(self, client):
-        page = client.get("/").content.decode()
-        assert '<html lang="en">' in page
-        assert "curl -i http://testserver/api/orders" in page
-        assert 'href="/admin/"' in page
+ORDER_NO = "ORD20261130-7K3M9QX0TB"
+KEY = "0b7c9a52-2f0e-4f0e-9d53-0d2f6f4c8e11"
 
-    def test_is_there_in_chinese(self, client):
+
+def start(client, **query):
+    return client.get("/", query).content.decode()
+
+
+def codes(page):
+    """The commands as they are copied."""
+    return [unescape(code) for code in re.findall(r"<code>(curl.*?)</code>", page, re.DOTALL)]
+
+
+def prose(page):
+    """What is read, without commands, names and tags."""
+    body = re.sub(r"<(head|code|pre)\b.*?</\1>", "", page, flags=re.DOTALL)
+    return re.sub(r"<[^>]*>", "\n", body)
+
+
+class TestStartPage:
+    def test_says_what_this_is_and_where_to_go(self, client, settings):
+        settings.DEBUG, settings.SANDBOX_URL = True, "http://127.0.0.1:8123"
+        page = start(client)
+        assert '<html lang="en">' in page
+        for address in ("/admin/", "http://127.0.0.1:8123/charges", "http://127.0.0.1:8123/messages"):
+            assert f'href="{address}"' in page
+
+    def test_has_a_command_for_each_thing_to_try(self, client):
+        called = [re.search(r"http://testserver/api/(\S+)", code)[1] for code in codes(start(client))]
+        assert called == [
+            "orders",
+            "orders",
+            "stock/TEA-100",
+            "orders/ORD…/pay",
+            "orders/ORD…/refunds",
+            "orders/ORD…/cancel",
+            "sms",
+        ]
+
+    def test_uses_one_key_for_the_same_visit_and_another_for_the_next(self, client):
+        first, second = (re.findall("Idempotency-Key: ([0-9a-f-]{36})", start(client)) for _ in range(2))
+        assert len(first) == 2
+        assert len({*first}) == 1
+        assert {*first}.isdisjoint(second)
+
+    def test_puts_an_order_number_into_the_commands_and_keeps_the_key(self, client):
+        page = start(client, order=f" {ORDER_NO} ", key=KEY)
+        assert [ORDER_NO in code for code in codes(page)] == [False, False, False, True, True, True, False]
+        assert [KEY in code for code in codes(page)] == [True, True, False, False, False, False, False]
+
+    @pytest.mark.parametrize(
+        "wrong", ["$(rm -rf ~)", "'; reboot; '", f"{ORDER_NO}\n`id`", "<script>", "x" * 99]
+    )
+    def test_puts_nothing_else_into_the_commands(self, client, wrong):
+        page = start(client, order=wrong, key=wrong)
+        assert sum("ORD…" in code for code in codes(page)) == 3
+        assert wrong not in page
+
+    def test_lists_what_the_walk_shows(self, client):
+        page = start(client)
+        for number, (title, _) in enumerate(SCENARIOS, start=1):
+            assert f'id="scenario-{number}"' in page
+            assert f'<th scope="row">{title}</th>' in page
+
+    def test_is_there_in_chinese_to_the_last_word(self, client):
         page = client.get("/", headers={"Accept-Language": "zh-CN"}).content.decode()
         assert '<html lang="zh-hans">' in page
         assert "只有一个订单" in page
+        assert re.findall(r"[A-Za-z]+,? [a-z]+,? [a-z]+", prose(page)) == []
+
+    def test_offers_each_command_to_be_copied_and_says_so(self, client):
+        page = start(client)
+        buttons = re.findall(r'<button type="button" class="copy" disabled aria-controls="([^"]+)"', page)
+        assert len(buttons) == len({*buttons}) == 9
+        assert all(f'<pre id="{target}">' in page for target in buttons)
+        assert page.count('role="status"') == 1
+
+    def test_needs_nothing_that_is_not_there(self, client):
+        files = re.findall(r'"/static/([^"]+)"', start(client))
+        assert {"demo/start.css", "demo/start.js", "demo/favicon.svg"} == {*files}
+        assert all(finders.find(file) for file in files)
+
+    def test_has_an_icon_where_browsers_look_for_one(self, client):
+        answer = client.get("/favicon.ico")
+        assert (answer.status_code, answer["Location"]) == (302, "/static/demo/favicon.svg")
 
     def test_remembers_the_language_that_was_chosen(self, client):
         answer = client.post("/i18n/setlang/", {"language": "zh-hans"}, headers={"Referer": "/"})
@@ -31,7 +111,7 @@ class TestStartPage:
 class TestHealth:
     def test_is_told_to_everybody(self, client):
         assert client.get("/livez").json() == {"status": "ok"}
-        assert client.get("/readyz").json() == {"status": "ok", "database": "ok"}
+        assert client.get("/readyz").json() == {"status": "ok", "database": "ok", "redis": "ok"}
 
     def test_depends_on_the_database(self, client):
         def down(*arguments):

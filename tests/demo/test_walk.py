@@ -11,7 +11,7 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from demo.report import report
-from demo.scenarios import Check, Step
+from demo.walk import Check, Step
 from tests.processes import ROOT, environment, new_database
 from tests.servers.private import free_port, wait_until
 

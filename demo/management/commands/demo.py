@@ -7,7 +7,7 @@ import sys
 import tempfile
 from argparse import BooleanOptionalAction
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +21,21 @@ from rich.console import Console
 
 from demo.client import Client
 from demo.data import USERS, offer, token_of
+from demo.processes import ProcessFailed, WorkerProcess
 from demo.report import report
-from demo.scenarios import SKU, Walk
-from demo.server import SandboxServer, Server, ServerFailed, free_port, is_free, read_tail
+from demo.server import SandboxServer, Server, free_port, is_free, read_tail
+from demo.walk import SKU, Walk
 
 WALK_STOCK = 1000
+
+IMPATIENT = {
+    "NOTIFICATIONS_LEASE": "4",
+    "NOTIFICATIONS_READ_TIMEOUT": "1",
+    "OUTBOX_LEASE": "4",
+    "PAYMENTS_LEASE": "5",
+    "PAYMENTS_READ_TIMEOUT": "2",
+}
+"""So that nobody who watches waits half a minute for what a killed process has left."""
 
 
 class Command(BaseCommand):
@@ -57,17 +67,21 @@ class Command(BaseCommand):
                 self._run(host, port if serve else None)
             except KeyboardInterrupt:
                 self.console.print(_("Stopped."))
-            except ServerFailed as error:
+            except ProcessFailed as error:
                 raise CommandError(str(error)) from error
 
     def _run(self, host: str, port: int | None) -> None:
         self._prepare()
-        with tempfile.TemporaryDirectory() as directory, _sandbox(host, port, Path(directory)) as sandbox:
+        with (
+            tempfile.TemporaryDirectory() as directory,
+            _sandbox(host, port, Path(directory)) as sandbox,
+            nullcontext() if port is None else Server(host=host, port=port, env=sandbox.for_shop) as server,
+        ):
             right = os.environ.get("WALK") == "0" or self._walk(sandbox)
             if not right:
                 self.console.print(_("The walk counted something wrong: see ✘ above."), style="bold red")
-            if port is not None:
-                self._serve(Server(host=host, port=port, env=sandbox.for_shop), sandbox)
+            if server is not None:
+                self._serve(server, sandbox)
         if not right:
             sys.exit(1)
 
@@ -86,32 +100,31 @@ class Command(BaseCommand):
                 with (
                     log.open("w") as file,
                     _walk_server(directory, sandbox, file) as server,
+                    WorkerProcess(env={**IMPATIENT, **sandbox.for_shop}, log=file) as worker,
                     Client(server.url, token_of(USERS[0])) as client,
                 ):
                     sandbox.notify(server)
-                    walk = Walk(client=client, pauses=Path(directory), sandbox=sandbox)
+                    walk = Walk(client=client, pauses=Path(directory), sandbox=sandbox, worker=worker)
                     return report(walk, self.console)
-            except ServerFailed as error:
-                raise ServerFailed(f"{error}\n{read_tail(log)}") from error
+            except ProcessFailed as error:
+                raise ProcessFailed(f"{error}\n{read_tail(log)}") from error
             finally:
                 connections.close_all()
 
     def _serve(self, server: Server, sandbox: SandboxServer) -> None:
-        with server:
+        with WorkerProcess(env=sandbox.for_shop):
             sandbox.notify(server)
-            charges = f"{sandbox.url}/charges"
-            self.console.print(
-                _("The sandbox providers list what they charged on {url}.").format(url=charges)
-            )
+            listed = _("The sandbox lists what it charged on {charges} and what it sent on {texts}.")
+            urls = {"charges": f"{sandbox.url}/charges", "texts": f"{sandbox.url}/messages"}
+            self.console.print(listed.format(**urls))
             self.console.print(_("The shop serves on {url}/ (stop it with Ctrl-C).").format(url=server.url))
             server.wait()
 
 
 def _walk_server(pauses: str, sandbox: SandboxServer, log: Any) -> Server:
-    """A server of the walk's own: visitors come when nobody is killed any more."""
+    """A server of the walk's own, whose workers are killed; visitors have another one."""
     host = "127.0.0.1"
-    impatient = {"PAYMENTS_LEASE": "4", "PAYMENTS_READ_TIMEOUT": "2"}
-    env = {"DEMO_PAUSES": pauses, **impatient, **sandbox.for_shop}
+    env = {"DEMO_PAUSES": pauses, **IMPATIENT, **sandbox.for_shop}
     return Server(host=host, port=free_port(host), env=env, log=log)
 
 
