@@ -3,11 +3,12 @@
 The apps raise facts; this is the one table that gives them a status and a text.
 """
 
+import logging
 from collections.abc import Iterator
 from http import HTTPStatus
 from typing import Any
 
-from django.db import DatabaseError
+from django.db import DatabaseError, InterfaceError, OperationalError, connection
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -17,11 +18,14 @@ from rest_framework.views import exception_handler as rest_exception_handler
 from rest_framework.views import set_rollback
 
 from idempotency import conf, dialects, http
-from idempotency.exceptions import IdempotencyError, OperationInProgress
+from idempotency.exceptions import IdempotencyError, OperationInProgress, StoreUnavailable
 from idempotency.transitions import InvalidTransition
+from notifications import exceptions as notifications
 from orders.exceptions import OrderNumberReused
 from payments import exceptions as payments
-from stock.exceptions import InsufficientStock
+from stock.exceptions import DeductionDiffers, InsufficientStock, StockBusy, StockChanged
+
+logger = logging.getLogger("config")
 
 WRONG_STATUS = gettext_lazy("The order's status does not allow this any more")
 
@@ -29,6 +33,18 @@ REFUSALS = {
     InsufficientStock: (
         HTTPStatus.CONFLICT,
         gettext_lazy("Insufficient stock, please choose another article"),
+    ),
+    StockChanged: (
+        HTTPStatus.CONFLICT,
+        gettext_lazy("The stock has changed since you looked, please look again"),
+    ),
+    StockBusy: (
+        HTTPStatus.CONFLICT,
+        gettext_lazy("Many are buying this article right now, please try again"),
+    ),
+    DeductionDiffers: (
+        HTTPStatus.UNPROCESSABLE_ENTITY,
+        gettext_lazy("This order number has taken another quantity of this article"),
     ),
     InvalidTransition: (HTTPStatus.CONFLICT, WRONG_STATUS),
     OrderNumberReused: (
@@ -61,6 +77,22 @@ REFUSALS = {
         HTTPStatus.UNPROCESSABLE_ENTITY,
         gettext_lazy("This refund number belongs to a refund of another amount"),
     ),
+    notifications.InvalidPhoneNumber: (
+        HTTPStatus.BAD_REQUEST,
+        gettext_lazy("This is not a valid phone number"),
+    ),
+    notifications.SmsRejected: (
+        HTTPStatus.UNPROCESSABLE_ENTITY,
+        gettext_lazy("The SMS was rejected for good; nothing was sent"),
+    ),
+    notifications.SmsUnavailable: (
+        HTTPStatus.SERVICE_UNAVAILABLE,
+        gettext_lazy("The SMS cannot be sent now, please try again later; nothing was sent"),
+    ),
+    notifications.NothingSent: (
+        HTTPStatus.SERVICE_UNAVAILABLE,
+        gettext_lazy("Nothing was sent, please try again"),
+    ),
 }
 
 
@@ -71,6 +103,9 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> HttpResponse
         error = OperationInProgress(
             conf.get("RETRY_AFTER")
         )  # rivals made the transaction fail: it can be repeated
+    if isinstance(error, OperationalError | InterfaceError) and dialects.is_lost(error, connection):
+        logger.warning("the connection to the database was lost in the middle of a request", exc_info=error)
+        error = StoreUnavailable(conf.get("RETRY_AFTER"))
     if isinstance(error, IdempotencyError):
         set_rollback()
         return http.problem(error, request)
@@ -107,6 +142,8 @@ def _refusal(error: Any) -> HttpResponse:
     answer = problem(status=status, code=error.code, detail=str(detail), **members)
     if status == HTTPStatus.SERVICE_UNAVAILABLE:
         answer["Retry-After"] = "5"
+    if isinstance(error, StockBusy):
+        answer["Retry-After"] = f"{error.retry_after.total_seconds():.0f}"
     return answer
 
 

@@ -3,6 +3,7 @@
 from typing import Any, ClassVar, Final
 
 from django.conf import settings
+from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import IntegrityError, models, transaction
 from django.db.models import F, Q
 from django.utils.translation import gettext_lazy as _
@@ -11,8 +12,11 @@ from idempotency import conf
 from idempotency.exceptions import OperationInProgress
 from idempotency.transitions import TransitionQuerySet
 from shop.fields import CodeField
-from shop.money import decimal_string
+from shop.money import MINOR_DIGITS, decimal_string
 from shop.querysets import first_seen
+
+HIGHEST_PRICE_MINOR: Final = 10**12
+"""The largest order, 100 lines of 10,000 pieces, still is a whole number of 64 bits."""
 
 
 class Article(models.Model):
@@ -20,12 +24,26 @@ class Article(models.Model):
 
     sku = CodeField(_("SKU"), max_length=64, unique=True)
     name = models.CharField(_("name"), max_length=200)
-    price_minor = models.PositiveBigIntegerField(_("price"), help_text=_("in minor units: 1990 is 19.90 CNY"))
-    currency = models.CharField(_("currency"), max_length=3)
+    price_minor = models.PositiveBigIntegerField(
+        _("price"),
+        validators=[MinValueValidator(1), MaxValueValidator(HIGHEST_PRICE_MINOR)],
+        help_text=_("in minor units: 1990 is 19.90 CNY"),
+    )
+    currency = models.CharField(_("currency"), max_length=3, choices=[(code, code) for code in MINOR_DIGITS])
 
     class Meta:
         verbose_name = _("article")
         verbose_name_plural = _("articles")
+        constraints = [
+            # nothing is for free: no provider charges 0
+            models.CheckConstraint(
+                condition=Q(price_minor__gte=1, price_minor__lte=HIGHEST_PRICE_MINOR),
+                name="orders_price_can_be_charged",
+            ),
+            models.CheckConstraint(
+                condition=Q(currency__in=list(MINOR_DIGITS)), name="orders_article_currency_known"
+            ),
+        ]
 
     def __str__(self) -> str:
         return self.sku

@@ -8,3 +8,7 @@ class PaymentsConfig(AppConfig):
     name = "payments"
     verbose_name = _("Payments")
     default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        """Register the checks of the settings."""
+        from . import checks  # noqa: F401

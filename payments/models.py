@@ -1,9 +1,11 @@
 """Money that came in for an order, and money that went back."""
 
+from datetime import datetime
 from typing import ClassVar, Final, Self
 
 from django.db import models
 from django.db.models import Q
+from django.db.models.functions import Coalesce
 from django.utils.translation import gettext_lazy as _
 
 from idempotency.transitions import TransitionQuerySet
@@ -173,6 +175,11 @@ class NoticeQuerySet(models.QuerySet["Notice"]):
         """Those that can be applied as soon as their order or payment is there."""
         return self.filter(fate__in=WAITING)
 
+    def settled_before(self, moment: datetime) -> Self:
+        """Those that wait for nothing, and have not since before ``moment``."""
+        settled_at = Coalesce("settled_at", "received_at")
+        return self.exclude(fate__in=WAITING).annotate(at=settled_at).filter(at__lt=moment)
+
 
 class Notice(models.Model):
     """What a provider has told about a payment, once by its number, and what became of it."""
@@ -194,7 +201,9 @@ class Notice(models.Model):
     fate = models.CharField(_("what became of it"), max_length=11, choices=Fate.choices)
     expected_minor = models.PositiveBigIntegerField(_("expected, in minor units"), null=True, blank=True)
     expected_currency = models.CharField(_("expected currency"), max_length=3, blank=True)
-    content = models.TextField(_("content"), help_text=_("as it was told, verified and decrypted"))
+    content = models.TextField(
+        _("content"), blank=True, help_text=_("as it was told, verified and decrypted; emptied by a purge")
+    )
     received_at = models.DateTimeField(_("received at"))
     settled_at = models.DateTimeField(
         _("settled at"), null=True, blank=True, help_text=_("where it had to wait")

@@ -6,7 +6,6 @@ from typing import Any, Final
 
 from django.core.checks import CheckMessage, Error, Tags, register
 from django.urls import get_resolver
-from django.views import View
 
 from idempotency.mixins import IdempotentMixin
 from idempotency.policies import Policy
@@ -34,21 +33,6 @@ class Route:
         """Whether anonymous callers come through, as far as that can be told without a request."""
         decides_itself = self.view.get_permissions.__module__ != "rest_framework.views"
         return not decides_itself and {_short_name(kind) for kind in self.permissions} <= {ANYBODY}
-
-
-@register("idempotency", Tags.urls)
-def check_mixin_order(**kwargs: Any) -> list[CheckMessage]:
-    """Behind the view class the mixin is never asked: no request would be guarded."""
-    return [
-        Error(
-            "IdempotentMixin comes after the view class, so that it guards nothing.",
-            hint=f"List it first: class {view.__name__}(IdempotentMixin, …).",
-            obj=_name(view),
-            id="idempotency.E005",
-        )
-        for view in dict.fromkeys(route.view for route in routes())
-        if view.mro().index(View) < view.mro().index(IdempotentMixin)
-    ]
 
 
 @register("idempotency", Tags.urls)

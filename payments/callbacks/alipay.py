@@ -105,7 +105,7 @@ def decode(fields: Mapping[bytes, bytes]) -> dict[str, str]:
 
 
 def read(data: dict[str, str]) -> Notice:
-    """Say in the shop's words what a notice tells; with ``refund_fee``, a running total, it is a refund."""
+    """Say in the shop's words what a notice tells; with a ``refund_fee``, a running total, it is a refund."""
     notice = Notice(
         kind=NoticeKind.OTHER,
         order_no=text(data, "out_trade_no"),
@@ -114,9 +114,9 @@ def read(data: dict[str, str]) -> Notice:
         currency=CURRENCY,
         happened_at=_time(data, "gmt_payment") or _time(data, "notify_time"),
     )
-    if data.get("refund_fee"):
+    if data.get("refund_fee") and (refunded := _amount(data, "refund_fee")):
         notice.kind, notice.is_total = NoticeKind.REFUNDED, True
-        notice.amount_minor = _amount(data, "refund_fee")
+        notice.amount_minor = refunded
         notice.happened_at = _time(data, "gmt_refund") or notice.happened_at
         number = optional_text(data, "out_biz_no") or text(data, "notify_id")
         notice.refund_no = refund_no_of(order_no=notice.order_no, number=number)

@@ -1,6 +1,7 @@
 """Reading what a provider has sent: each value is what it should be, or the event is malformed."""
 
 import json
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime, tzinfo
 from decimal import Decimal
@@ -10,6 +11,14 @@ from idempotency.webhooks import MalformedEvent
 
 LONGEST: Final = 64
 """Characters of a number by which a provider or the shop knows something."""
+
+LARGEST: Final = 2**62
+"""Two amounts below it can be added in a database."""
+
+EARLIEST: Final = datetime(2000, 1, 1, tzinfo=UTC)
+LATEST: Final = datetime(2200, 1, 1, tzinfo=UTC)
+
+CURRENCY: Final = re.compile("[A-Za-z]{3}")
 
 
 def json_object(text: bytes) -> dict[str, Any]:
@@ -48,20 +57,36 @@ def optional_text(data: Mapping[str, Any], *path: str) -> str:
     return value
 
 
-def whole_number(data: Mapping[str, Any], *path: str) -> int:
-    """Return a whole number that is not negative."""
+def whole_number(data: Mapping[str, Any], *path: str, least: int = 0) -> int:
+    """Return a whole number, such as an amount in minor units."""
     value = _at(data, path)
-    if type(value) is not int or not 0 <= value < 2**63:
-        raise MalformedEvent(f"{'.'.join(path)} is no whole number")
+    if type(value) is not int or not least <= value < LARGEST:
+        raise MalformedEvent(f"{'.'.join(path)} is no whole number, or too small or too large")
     return value
+
+
+def currency(data: Mapping[str, Any], *path: str) -> str:
+    """Return the code of a currency in capitals, which must be there."""
+    if not (code := optional_currency(data, *path)):
+        raise MalformedEvent(f"{'.'.join(path)} is missing")
+    return code
+
+
+def optional_currency(data: Mapping[str, Any], *path: str) -> str:
+    """Return the code of a currency in capitals, or an empty string."""
+    code = optional_text(data, *path)
+    if code and not CURRENCY.fullmatch(code):
+        raise MalformedEvent(f"{'.'.join(path)} is no currency")
+    return code.upper()
 
 
 def unix_time(data: Mapping[str, Any], *path: str) -> datetime:
     """Return an instant that is told in seconds since 1970."""
     try:
-        return datetime.fromtimestamp(whole_number(data, *path), UTC)
+        moment = datetime.fromtimestamp(whole_number(data, *path), UTC)
     except (ValueError, OverflowError, OSError) as error:
         raise MalformedEvent(f"{'.'.join(path)} is no time") from error
+    return _plausible(moment, path)
 
 
 def optional_time(data: Mapping[str, Any], *path: str, zone: tzinfo | None = None) -> datetime | None:
@@ -74,7 +99,17 @@ def optional_time(data: Mapping[str, Any], *path: str, zone: tzinfo | None = Non
         raise MalformedEvent(f"{'.'.join(path)} is no time") from error
     if moment.tzinfo is None and zone is None:
         raise MalformedEvent(f"{'.'.join(path)} has no zone")
-    return moment if moment.tzinfo else moment.replace(tzinfo=zone)
+    return _plausible(moment if moment.tzinfo else moment.replace(tzinfo=zone), path)
+
+
+def _plausible(moment: datetime, path: tuple[str, ...]) -> datetime:
+    """Refuse an instant that is none of a payment, and that no local time can spell.
+
+    It is returned in UTC: not every database takes every zone.
+    """
+    if not EARLIEST <= moment < LATEST:
+        raise MalformedEvent(f"{'.'.join(path)} is no time of a payment")
+    return moment.astimezone(UTC)
 
 
 def _refuse(constant: str) -> None:

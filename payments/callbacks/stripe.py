@@ -11,7 +11,7 @@ from idempotency.webhooks import InvalidSignature
 from payments.models import Notice, NoticeKind
 
 from .providers import Heard, ProviderCallback, check_age
-from .reading import child, json_object, optional_text, text, unix_time, whole_number
+from .reading import child, currency, json_object, optional_text, text, unix_time, whole_number
 
 
 class StripeCallback(ProviderCallback):
@@ -71,7 +71,7 @@ def _intent(kind: NoticeKind, amount: str) -> Any:
             order_no=optional_text(intent, "metadata", "order_no"),
             payment_no=text(intent, "id"),
             amount_minor=whole_number(intent, amount),
-            currency=text(intent, "currency").upper(),
+            currency=currency(intent, "currency"),
         )
 
     return intent
@@ -85,7 +85,7 @@ def _refunded(event: dict[str, Any], charge: dict[str, Any]) -> Notice:
         refund_no=text(event, "id"),
         amount_minor=whole_number(charge, "amount_refunded"),
         is_total=True,
-        currency=text(charge, "currency").upper(),
+        currency=currency(charge, "currency"),
     )
 
 

@@ -15,7 +15,7 @@ from payments.services import refund_no_of
 
 from . import rsa
 from .providers import Heard, ProviderCallback, check_age
-from .reading import child, json_object, optional_text, optional_time, text, whole_number
+from .reading import child, json_object, optional_currency, optional_text, optional_time, text, whole_number
 
 SIGNATURE_TYPE: Final = "WECHATPAY2-SHA256-RSA2048"
 ALGORITHM: Final = "AEAD_AES_256_GCM"
@@ -106,11 +106,11 @@ def read(resource: dict[str, Any]) -> Notice:
         kind=NoticeKind.OTHER,
         order_no=text(resource, "out_trade_no"),
         payment_no=optional_text(resource, "transaction_id"),
-        currency=optional_text(resource, "amount", "currency"),
+        currency=optional_currency(resource, "amount", "currency"),
         happened_at=optional_time(resource, "success_time"),
     )
     if "refund_status" in resource:
-        notice.amount_minor = whole_number(resource, "amount", "refund")
+        notice.amount_minor = whole_number(resource, "amount", "refund", least=1)
         number = text(resource, "out_refund_no")
         notice.refund_no = refund_no_of(order_no=notice.order_no, number=number)
         notice.provider_refund_no = text(resource, "refund_id")

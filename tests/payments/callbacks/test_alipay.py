@@ -56,6 +56,10 @@ class TestPaid:
         assert alipay.is_ack(alipay.send("03"))
         assert state() == PAID
 
+    def test_by_a_notice_that_gives_nothing_back(self, alipay):
+        assert alipay.is_ack(alipay.send("01", refund_fee="0.00"))
+        assert state() == PAID
+
     def test_is_not_while_the_buyer_is_waited_for(self, alipay):
         assert alipay.is_ack(alipay.send("06"))
         assert state() == PENDING
@@ -156,6 +160,13 @@ class TestNotTaken:
             {"trade_no": ""},
             {"trade_status": ""},
             {"gmt_payment": "yesterday"},
+            {"gmt_payment": "9999-12-31 23:59:59"},
+            {"gmt_payment": "0001-01-01T00:00:00+14:00"},
+            {"gmt_payment": "", "notify_time": "9999-12-31T23:59:59Z"},
+            {"refund_fee": "10.00", "gmt_refund": "1999-12-31 23:59:59"},
+            {"refund_fee": "10.00", "out_biz_no": "x" * 65},
+            {"refund_fee": "-1"},
+            {"total_amount": "1" + "0" * 12},
             {"charset": "klingon"},
         ],
     )

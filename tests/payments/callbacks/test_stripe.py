@@ -290,6 +290,18 @@ class TestOtherEvents:
             file("stripe", "01").replace(b'"amount_received":3980', b'"amount_received":1E%s' % (b"9" * 30)),
             file("stripe", "01").replace(b'"amount_received":3980', b'"amount_received":true'),
             file("stripe", "01").replace(b'"created":1730700010', b'"created":99999999999999999'),
+            file("stripe", "01").replace(b'"created":1730700010', b'"created":253402300799'),
+            file("stripe", "01").replace(b'"created":1730700010', b'"created":7258118400'),
+            file("stripe", "01").replace(b'"created":1730700010', b'"created":-62135596800'),
+            file("stripe", "01").replace(b'"created":1730700010', b'"created":-1'),
+            file("stripe", "01").replace(b'"created":1730700010', b'"created":0'),
+            file("stripe", "01").replace(b'"created":1730700010', b'"created":"1730700010"'),
+            file("stripe", "01").replace(b'"amount_received":3980', b'"amount_received":%d' % 2**62),
+            file("stripe", "01").replace(b'"usd"', '"{}"'.format("ß" * 64).encode()),
+            file("stripe", "01").replace(b'"usd"', b'"usdollar"'),
+            file("stripe", "01").replace(b'"usd"', '"uſd"'.encode()),
+            file("stripe", "05").replace(b'"usd"', '"{}"'.format("ß" * 64).encode()),
+            file("stripe", "01").replace(b'"type":"', b'"type":"%s' % (b"t" * 65)),
             file("stripe", "01").replace(b'"usd"', b"null"),
         ],
     )
@@ -297,6 +309,11 @@ class TestOtherEvents:
         assert stripe.send("", body=body).status_code == 400
         assert nothing_is_stored()
         assert state() == PENDING
+
+    @pytest.mark.parametrize("code", ["usd", "USD", "Usd"])
+    def test_spell_the_currency_as_they_like(self, stripe, code):
+        assert stripe.is_ack(stripe.send("", body=file("stripe", "01").replace(b"usd", code.encode())))
+        assert state() == PAID
 
     def test_of_the_test_mode_are_refused(self, stripe):
         body = file("stripe", "01").replace(b'"livemode":true', b'"livemode":false')

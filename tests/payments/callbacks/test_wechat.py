@@ -2,6 +2,7 @@
 
 import json
 import time
+from datetime import datetime
 
 import pytest
 from django.utils import timezone
@@ -58,6 +59,12 @@ class TestPaid:
         assert wechat.is_ack(wechat.send("12", resource={"trade_state": trade_state}))
         assert (state(), fates()) == (PENDING, ["NOTHING_NEW"])
 
+    @pytest.mark.parametrize("zone", ["+23:59", "-23:59", "+08:00:30"])
+    def test_is_at_the_time_that_is_told_in_whatever_zone(self, wechat, zone):
+        told = f"2024-11-04T14:00:05{zone}"
+        assert wechat.is_ack(wechat.send("01", resource={"success_time": told}))
+        assert Order.objects.get().paid_at == datetime.fromisoformat(told)
+
     def test_is_not_after_a_failed_attempt(self, wechat):
         assert wechat.is_ack(wechat.send("12", resource={"trade_state": "PAYERROR"}))
         assert state() == State(failed=1)
@@ -109,6 +116,15 @@ class TestRefunded:
 
 
 class TestNotTaken:
+    def test_a_refund_that_no_database_could_add_up(self, wechat):
+        partly = {"amount": {"total": 3980, "refund": 1000}}
+        largest = {"amount": {"total": 3980, "refund": 2**62 - 1}, "out_refund_no": "RF-10"}
+        wechat.send("01")
+        wechat.send("04", resource=partly)
+
+        assert wechat.is_ack(wechat.send("04", resource=largest, event_id="EV-2024-0005"))
+        assert (state().refunds, fates()) == ((1000,), ["APPLIED", "APPLIED", "MISMATCHED"])
+
     @pytest.mark.parametrize(("name", "told"), [("05", "0.01 CNY"), ("07", "39.80 HKD")])
     def test_another_amount_or_currency(self, wechat, name, told):
         """WEB-10, WEB-11"""
@@ -142,6 +158,25 @@ class TestNotTaken:
             {"amount": {"total": 39.80, "currency": "CNY"}},
             {"success_time": "yesterday"},
             {"success_time": "2024-11-04T14:00:05"},
+            {"success_time": "9999-12-31T23:59:59+08:00"},
+            {"success_time": "0001-01-01T00:00:00+14:00"},
+            {"success_time": "1969-12-31T23:59:59Z"},
+            {"amount": {"total": 3980, "currency": "ß" * 64}},
+            {"amount": {"total": 3980, "currency": "人民币"}},
+            {"amount": {"total": 2**62, "currency": "CNY"}},
+            {"refund_status": "SUCCESS", "out_refund_no": "RF", "refund_id": "1", "amount": {"refund": 0}},
+            {
+                "refund_status": "SUCCESS",
+                "out_refund_no": "R" * 65,
+                "refund_id": "1",
+                "amount": {"refund": 1},
+            },
+            {
+                "refund_status": "SUCCESS",
+                "out_refund_no": "RF",
+                "refund_id": "1" * 65,
+                "amount": {"refund": 1},
+            },
         ],
     )
     def test_what_says_nothing(self, wechat, told):
