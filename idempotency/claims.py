@@ -18,7 +18,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from .dialects import Dialect, code
 from .models import State
-from .rows import TABLE, Busy, Found, Row, found
+from .rows import TABLE, Busy, Found, Row
 from .values import Operation, Outcome
 
 _IDENTITY: Final = ("id", "operation", "scope", "key", "label")
@@ -56,12 +56,12 @@ class AtomicClaim(Row):
     def _found(self, row: tuple[Any, ...] | None) -> Found | None:
         if row is None:
             return None
-        fingerprint, state, status, headers, body, self.expired = row
+        fingerprint, state, status, headers, body, left, self.expired = row
         if self.expired:
             return None  # as good as none: complete() takes it over
         if state != State.COMPLETED:
             raise Busy
-        return found(fingerprint, status, headers, body)
+        return self.found(fingerprint, status, headers, body, left)
 
     def _insert(self, outcome: Outcome, retention: timedelta | None) -> bool:
         params = [
@@ -84,7 +84,8 @@ class AtomicClaim(Row):
 @cache
 def _look_sql(dialect: Dialect) -> str:
     names = dialect.names("fingerprint", "state", "status", "headers", "body")
-    return f"SELECT {names}, COALESCE(expires_at <= {dialect.clock}, FALSE) FROM {TABLE} WHERE id = %s"
+    expired = f"COALESCE(expires_at <= {dialect.clock}, FALSE)"
+    return f"SELECT {names}, {dialect.left}, {expired} FROM {TABLE} WHERE id = %s"
 
 
 @cache
@@ -121,7 +122,7 @@ class PostgreSQLClaim(AtomicClaim):
 
     def _lock_and_look(self) -> tuple[bool, tuple[Any, ...] | None]:
         lock = "SELECT pg_try_advisory_xact_lock(%s)"
-        with self.connection.cursor() as cursor:
+        with self.cursor() as cursor:
             if not self._takes_two_statements:
                 cursor.execute(lock, [self._lock_id])
                 return cursor.fetchone()[0], self._look()

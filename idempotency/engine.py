@@ -1,5 +1,7 @@
 """Run an operation once: claim, handler and outcome in one transaction.
 
+    cache ─hit────► replay
+      │
     look ──found──► replay
       │
     claim ──a rival holds it──► OperationInProgress
@@ -26,7 +28,7 @@ from django.db import DatabaseError, InterfaceError, OperationalError, connectio
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.utils.translation import gettext_lazy as _
 
-from . import claims, conf, dialects, signals
+from . import claims, conf, dialects, replays, signals
 from .exceptions import IdempotencyError, KeyReused, OperationInProgress, StoreUnavailable
 from .models import IdempotencyRecord
 from .policies import Policy
@@ -108,11 +110,14 @@ def rerun(attempt: Callable[[], Result], before: Callable[[], None] | None = Non
 def _run(
     operation: Operation, handler: Handler, policy: Policy, before_rerun: Callable[[], None] | None
 ) -> Run:
-    connection = connections[database(policy)]
+    alias = database(policy)
+    if found := replays.get(alias, operation):
+        return replay(operation, found)
+    connection = connections[alias]
     if connection.in_atomic_block:
         return _within(connection, operation, handler, policy)
     if policy.replay_first and (found := _peek(connection, operation)):
-        return replay(operation, found)
+        return replay(operation, found, alias=alias)
     return rerun(partial(_once, connection, operation, handler, policy), before_rerun)
 
 
@@ -174,14 +179,16 @@ def _once(connection: BaseDatabaseWrapper, operation: Operation, handler: Handle
         with transaction.atomic(connection.alias):
             claim = claims.claim(connection.alias, operation)
             if found := _attempt(claim, policy):
-                return replay(operation, found)
+                return replay(operation, found, alias=connection.alias)
             in_handler = True
             value, outcome = _call(connection, operation, handler)
             in_handler = False
             if outcome is None:
                 raise _Discard(value)
+            kept = Found.of(operation, outcome, retention=policy.retention)  # type: ignore[arg-type]
             if not claim.complete(outcome, retention=policy.retention):  # type: ignore[arg-type]
                 raise _Overtaken
+            replays.keep_on_commit(connection.alias, operation, kept, instead=claim.expired)
             announce(operation, outcome, expired=claim.expired, alias=connection.alias)
     except _Discard as discard:
         return Run(value=discard.value, outcome=None, replayed=False)
@@ -216,13 +223,19 @@ def _call(
 def _after_rival(connection: BaseDatabaseWrapper, operation: Operation, policy: Policy) -> Run:
     with transaction.atomic(connection.alias):
         if found := _attempt(claims.claim(connection.alias, operation), policy):
-            return replay(operation, found)
+            return replay(operation, found, alias=connection.alias)
     raise in_progress()  # committed, but not in the snapshot of the outer transaction
 
 
-def replay(operation: Operation, found: Found) -> Run:
+def replay(operation: Operation, found: Found, *, alias: str | None = None) -> Run:
+    """Answer with an outcome that was found in the database ``alias``, or in the cache.
+
+    :raises KeyReused: when it is another request's.
+    """
     if None not in (operation.fingerprint, found.fingerprint) and operation.fingerprint != found.fingerprint:
         raise reused()
+    if alias is not None:
+        replays.keep_on_commit(alias, operation, found)
     signals.replayed.send_robust(sender=None, operation=operation, outcome=found.outcome)
     return Run(value=None, outcome=found.outcome, replayed=True)
 

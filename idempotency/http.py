@@ -17,6 +17,7 @@ from django.utils.translation import gettext_lazy as _
 from . import bodies, conf, engine, fingerprints, keys
 from .exceptions import (
     ClaimLost,
+    DuplicateSubmission,
     IdempotencyError,
     KeyInvalid,
     KeyMissing,
@@ -45,6 +46,11 @@ _PROBLEMS: Final[dict[type[IdempotencyError], tuple[HTTPStatus, Any, Any]]] = {
         HTTPStatus.CONFLICT,
         _("The request is being processed, please wait"),
         _("The same operation is running now. Repeat with the same key to get its answer."),
+    ),
+    DuplicateSubmission: (
+        HTTPStatus.CONFLICT,
+        _("The same request was just submitted"),
+        _("Its answer is on its way. If the same is meant once more, send it again in a moment."),
     ),
     ClaimLost: (
         HTTPStatus.CONFLICT,

@@ -21,7 +21,7 @@ from typing import Any, Final, TypeVar
 from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError, InterfaceError, transaction
 
-from . import engine, values
+from . import engine, replays, values
 from .exceptions import ClaimLost, IdempotencyError, OutcomeUnknown, Refused, StoreUnavailable
 from .leases import Lease, OtherFingerprint, Taken
 from .policies import Policy
@@ -56,6 +56,7 @@ class Claim:
         self._policy = policy
         self._steps = dict(taken.steps)
         self._untouched = taken.attempts == 1
+        self._in_step = False
         self.operation = lease.operation
         self.operation_id = taken.operation_id
         self.attempts = taken.attempts
@@ -108,7 +109,10 @@ class Claim:
 
         def attempt() -> Outcome:
             outcome = fn()
-            self._lease.complete(outcome, retention=self._policy.retention)  # type: ignore[arg-type]
+            retention: Any = self._policy.retention
+            kept = Found.of(self.operation, outcome, retention=retention)
+            self._lease.complete(outcome, retention=retention)
+            replays.keep_on_commit(self._lease.alias, self.operation, kept)
             engine.announce(self.operation, outcome, expired=self.expired, alias=self._lease.alias)
             return outcome
 
@@ -144,13 +148,26 @@ class Claim:
     def _committed(self, fn: Callable[[], Value]) -> Value:
         """Do ``fn`` in a transaction that the fence opens: its row lock keeps takers out until the commit."""
 
+        if self._in_step:
+            raise ImproperlyConfigured(
+                "A step cannot run inside another step, nor can a call, heartbeat() or complete(): each "
+                "commits on its own. Do one after the other."
+            )
+
         def attempt() -> Value:
             with transaction.atomic(self._lease.alias, durable=True):
                 self._lease.renew(self._policy.lease)  # type: ignore[arg-type]
-                return fn()
+                return self._within_step(fn)
 
         with engine.available():
             return engine.rerun(attempt)
+
+    def _within_step(self, fn: Callable[[], Value]) -> Value:
+        self._in_step = True
+        try:
+            return fn()
+        finally:
+            self._in_step = False
 
 
 def run(operation: Operation, handler: Handler, *, policy: Policy) -> Run:
@@ -172,10 +189,13 @@ def run(operation: Operation, handler: Handler, *, policy: Policy) -> Run:
 
 
 def _run(operation: Operation, handler: Handler, policy: Policy) -> Run:
-    lease = Lease(engine.database(policy), operation)
+    alias = engine.database(policy)
+    if found := replays.get(alias, operation):
+        return engine.replay(operation, found)
+    lease = Lease(alias, operation)
     taken = _take(lease, policy)
     if isinstance(taken, Found):
-        return engine.replay(operation, taken)
+        return engine.replay(operation, taken, alias=alias)
     claim = Claim(lease, taken, policy)
     try:
         value, outcome = handler(claim)
@@ -215,7 +235,10 @@ def _take(lease: Lease, policy: Policy) -> Found | Taken:
 def _take_once(lease: Lease, policy: Policy) -> Found | Taken:
     try:
         with transaction.atomic(lease.alias, durable=True):
-            return lease.take(policy.lease)  # type: ignore[arg-type]
+            taken = lease.take(policy.lease)  # type: ignore[arg-type]
+            if isinstance(taken, Taken) and taken.expired:
+                replays.forget_on_commit(lease.alias, lease.operation)
+            return taken
     except RuntimeError as error:
         raise ImproperlyConfigured(
             "A leased operation commits its claim before the work begins, so it cannot run inside a "

@@ -16,7 +16,7 @@ from django.db import IntegrityError, transaction
 from . import values
 from .exceptions import ClaimLost
 from .models import State
-from .rows import TABLE, Busy, Found, Row, as_bytes, found
+from .rows import TABLE, Busy, Found, Row, as_bytes
 from .values import Outcome
 
 Value = TypeVar("Value")
@@ -122,15 +122,19 @@ class Lease(Row):
     def _look(self) -> tuple[Any, ...] | None:
         clock = self.dialect.clock
         sql = (
-            f"SELECT {self.dialect.names(*_COLUMNS)}, COALESCE(expires_at <= {clock}, FALSE), "
-            f"COALESCE(leased_until <= {clock}, FALSE) FROM {TABLE} WHERE id = %s"
+            f"SELECT {self.dialect.names(*_COLUMNS)}, {self.dialect.left}, "
+            f"COALESCE(expires_at <= {clock}, FALSE), COALESCE(leased_until <= {clock}, FALSE) "
+            f"FROM {TABLE} WHERE id = %s"
         )
         return self.fetch(sql, [self.id])
 
     def _answer(self, row: tuple[Any, ...], span: timedelta) -> Found | Taken | None:
-        fingerprint, state, status, headers, body, operation_id, steps, token, attempts, expired, ended = row
+        fingerprint, state, status, headers, body, operation_id, steps, token, attempts, *times = row
+        left, expired, ended = times
         if state == State.COMPLETED:
-            return self._replace(span) if expired else found(fingerprint, status, headers, body)
+            if expired:
+                return self._replace(span)
+            return self.found(fingerprint, status, headers, body, left)
         if not ended:
             raise Busy
         asked = as_bytes(fingerprint)

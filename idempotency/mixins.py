@@ -9,14 +9,15 @@ from django.core.exceptions import ImproperlyConfigured
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.utils.datastructures import MultiValueDict
+from django.views import View
 from rest_framework.exceptions import UnsupportedMediaType
 from rest_framework.request import Request
 from rest_framework.views import APIView, set_rollback
 
-from . import answers, bodies, engine, fingerprints, http, leased
+from . import answers, bodies, engine, fingerprints, guards, http, leased
 from .exceptions import IdempotencyError
 from .policies import Policy
-from .values import Outcome
+from .values import Operation, Outcome
 
 Handler = Callable[..., HttpResponseBase]
 
@@ -39,6 +40,16 @@ class IdempotentMixin(_View):
 
     idempotency_claim: leased.Claim | None = None
     """Inside the handler of a policy with a ``lease``: its claim."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Refuse a class that lists the mixin behind the view, where no request would reach it."""
+        super().__init_subclass__(**kwargs)
+        order = cls.mro()
+        if View in order and order.index(View) < order.index(IdempotentMixin):
+            raise ImproperlyConfigured(
+                f"{cls.__name__}: IdempotentMixin comes after the view class, so that it guards nothing. "
+                f"List it first: class {cls.__name__}(IdempotentMixin, …)."
+            )
 
     @classmethod
     def as_view(cls, *args: Any, **initkwargs: Any) -> Any:
@@ -113,20 +124,24 @@ class IdempotentMixin(_View):
         self, handler: Handler, policy: Policy, request: Request, *args: Any, **kwargs: Any
     ) -> HttpResponseBase:
         key = http.required(lambda request: self.get_idempotency_key(), request._request, policy)
-        if key is None:
-            return handler(request, *args, **kwargs)
-        return self._once(key, partial(handler, request, *args, **kwargs), policy)
+        work = partial(handler, request, *args, **kwargs)
+        if key is None and policy.short_window is None:
+            return work()
+        operation = self._operation(key or "", policy)
+        answer = work if key is None else partial(self._once, operation, work, policy)
+        return guards.once_within(policy.short_window, operation, answer)
 
-    def _once(self, key: str, handler: Handler, policy: Policy) -> HttpResponseBase:
-        request = self.request._request
-        operation = http.operation(
-            request,
+    def _operation(self, key: str, policy: Policy) -> Operation:
+        return http.operation(
+            self.request._request,
             policy,
             key=key,
             scope=self.get_idempotency_scope(),
             fingerprint=self.get_idempotency_fingerprint(policy),
-            label=self.get_idempotency_label(key),
+            label=self.get_idempotency_label(key) if key else "",
         )
+
+    def _once(self, operation: Operation, handler: Handler, policy: Policy) -> HttpResponseBase:
         if policy.lease:
             run = leased.run(operation, partial(self._work_leased, handler, policy), policy=policy)
         else:

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 from datetime import timedelta
 from enum import Enum
+from functools import cached_property
 from typing import Final, Literal
 
 from . import conf
@@ -59,6 +60,10 @@ class Policy:
     methods: frozenset[str] = frozenset({"POST", "PATCH"})
     """Guarded methods; on others the header is ignored."""
 
+    short_window: timedelta | None = None
+    """For views, with ``IDEMPOTENCY_CACHE``: how long the same request without a key, or with another one,
+    is refused as a second click; ``None`` lets it run."""
+
     using: str | None = None
     """The database of both the handler's writes and the record; by default ``IDEMPOTENCY_DATABASE``."""
 
@@ -73,6 +78,8 @@ class Policy:
             raise ValueError("wait cannot be negative; timedelta(0) does not wait.")
         if self.lease is not None and self.lease <= timedelta(0):
             raise ValueError("lease must be longer than zero; None is for work that stays in this database.")
+        if self.short_window is not None and self.short_window < timedelta(milliseconds=1):
+            raise ValueError("short_window must be at least a millisecond; None is for no window.")
         if "set-cookie" in {name.lower() for name in self.headers}:
             raise ValueError("Set-Cookie is never kept: a repeat would get the first caller's session.")
         object.__setattr__(self, "methods", frozenset(method.upper() for method in self.methods))
@@ -81,14 +88,20 @@ class Policy:
         for name in ("methods", "headers", "ignored_fields", "remember"):
             if isinstance(value := getattr(self, name), str | int):
                 raise TypeError(f"{name} takes a collection, such as [{value!r}], not {value!r} alone.")
-        for name in ("retention", "wait", "lease"):
+        for name in ("retention", "wait", "lease", "short_window"):
             if not isinstance(value := getattr(self, name), timedelta | Default | None):
                 raise TypeError(f"{name} takes a timedelta, such as timedelta(seconds=30), not {value!r}.")
 
     def resolve(self) -> "Policy":
         """Return the same policy with the settings of this moment filled in."""
-        open_names = [field.name for field in fields(self) if getattr(self, field.name) is DEFAULT]
-        return replace(self, **{name: conf.get(name.upper()) for name in open_names}) if open_names else self
+        if not self._open:
+            return self
+        return replace(self, **{name: conf.get(name.upper()) for name in self._open})
+
+    @cached_property
+    def _open(self) -> list[str]:
+        """The options that follow their settings."""
+        return [field.name for field in fields(self) if getattr(self, field.name) is DEFAULT]
 
     def keeps(self, status: int) -> bool:
         """Tell whether an answer of this status is worth keeping. Ask a resolved policy."""

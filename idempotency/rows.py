@@ -1,7 +1,9 @@
 """A record's row, for the statements that the ORM would make slow or could not say."""
 
 import json
+import time
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any, Final
 
 from django.db import connections
@@ -24,6 +26,18 @@ class Found:
     fingerprint: bytes | None
     outcome: Outcome
 
+    until: float | None = None
+    """When it expires, by this process's monotonic clock; ``None``: never."""
+
+    @classmethod
+    def of(cls, operation: Operation, outcome: Outcome, *, retention: timedelta | None) -> "Found":
+        """Return an outcome as repeats will find it.
+
+        Make it before the outcome is written: what is found must not seem to live longer than the record.
+        """
+        until = None if retention is None else time.monotonic() + retention.total_seconds()
+        return cls(operation.fingerprint, outcome, until)
+
 
 class Busy(Exception):
     """A rival is at work on the same operation."""
@@ -35,6 +49,7 @@ class Row:
     def __init__(self, alias: str, operation: Operation) -> None:
         self.alias = alias
         self.operation = operation
+        self.asked_at = time.monotonic()
 
     @property
     def connection(self) -> BaseDatabaseWrapper:
@@ -57,22 +72,28 @@ class Row:
         texts = (operation.name, operation.scope, operation.key, operation.label or operation.key)
         return [self.id, *map(_readable, texts)]
 
+    def found(self, fingerprint: Any, status: int | None, headers: str, body: Any, left: Any) -> Found:
+        """Make the columns of a completed record an outcome; ``left`` is how many seconds it has."""
+        kept = tuple((name, value) for name, value in json.loads(headers))
+        outcome = Outcome(status=status, headers=kept, body=as_bytes(body))
+        until = None if left is None else self.asked_at + float(left)
+        return Found(as_bytes(fingerprint), outcome, until)
+
+    def cursor(self) -> Any:
+        """Return a cursor for statements that are sent from now on."""
+        self.asked_at = time.monotonic()
+        return self.connection.cursor()
+
     def execute(self, sql: str, params: list[Any]) -> int:
         """Run a statement; return how many rows it met."""
-        with self.connection.cursor() as cursor:
+        with self.cursor() as cursor:
             cursor.execute(sql, params)
             return cursor.rowcount  # type: ignore[no-any-return]
 
     def fetch(self, sql: str, params: list[Any]) -> tuple[Any, ...] | None:
-        with self.connection.cursor() as cursor:
+        with self.cursor() as cursor:
             cursor.execute(sql, params)
             return cursor.fetchone()  # type: ignore[no-any-return]
-
-
-def found(fingerprint: Any, status: int | None, headers: str, body: Any) -> Found:
-    """Make the columns of a completed record an outcome."""
-    kept = tuple((name, value) for name, value in json.loads(headers))
-    return Found(as_bytes(fingerprint), Outcome(status=status, headers=kept, body=as_bytes(body)))
 
 
 def as_bytes(value: Any) -> bytes | None:

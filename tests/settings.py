@@ -31,4 +31,6 @@ elif not ONLY:
 INSTALLED_APPS = [*INSTALLED_APPS, "tests.lab"]
 ROOT_URLCONF = "tests.urls"
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+IDEMPOTENCY_CACHE = None  # keys and databases of tests come again; those that want it ask for it
+FLASH_GATE_URL = ""  # likewise
 WHITENOISE_AUTOREFRESH = True  # no collectstatic before a run

@@ -3,6 +3,7 @@
 import re
 import select
 import socket
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from enum import Enum
@@ -20,14 +21,15 @@ class Loss(Enum):
 
 
 class Proxy:
-    """Passes everything on between a web server and its database, until it is told to break a COMMIT."""
+    """Passes everything on between a web server and what it uses, until it is told to break a COMMIT."""
 
     def __init__(self, url: str) -> None:
         parts = urlsplit(url)
-        self.database = (parts.hostname, parts.port)
+        self.server = (parts.hostname, parts.port)
         self.listener = socket.create_server(("127.0.0.1", 0), backlog=128)
+        user = f"{parts.username}@" if parts.username else ""
         port = self.listener.getsockname()[1]
-        self.url = parts._replace(netloc=f"{parts.username}@127.0.0.1:{port}").geturl()
+        self.url = parts._replace(netloc=f"{user}127.0.0.1:{port}").geturl()
         self.loss: Loss | None = None
 
     @contextmanager
@@ -48,23 +50,39 @@ class Proxy:
         with suppress(OSError):  # closed: the end
             while True:
                 client, _address = self.listener.accept()
-                server = socket.create_connection(self.database)
-                Thread(target=self.pass_on, args=[client, server], daemon=True).start()
+                Thread(target=self.connect, args=[client], daemon=True).start()
 
-    def pass_on(self, client: socket.socket, server: socket.socket) -> None:
-        with client, server, suppress(OSError):
+    def connect(self, client: socket.socket) -> None:
+        with client, suppress(OSError), socket.create_connection(self.server) as server:
+            others = {client: server, server: client}
             while True:
                 for source in select.select([client, server], [], [])[0]:
                     data = source.recv(65536)
-                    if not data or (self.loss and source is client and self.breaks(data, server)):
+                    if not data or not self.pass_on(data, source, others[source]):
                         return
-                    (server if source is client else client).sendall(data)
 
-    def breaks(self, data: bytes, server: socket.socket) -> bool:
-        if not COMMIT.search(data):
+    def pass_on(self, data: bytes, source: socket.socket, target: socket.socket) -> bool:
+        """Pass it on; ``False`` breaks the connection."""
+        if self.loss and source.getpeername() != self.server and COMMIT.search(data):
+            self.break_commit(data, target)
             return False
+        target.sendall(data)
+        return True
+
+    def break_commit(self, data: bytes, server: socket.socket) -> None:
         loss, self.loss = self.loss, None
         if loss is Loss.ANSWER:
             server.sendall(data)
             server.recv(65536)
+
+
+class SlowProxy(Proxy):
+    """Gives each answer after ``delay`` seconds."""
+
+    delay = 0.0
+
+    def pass_on(self, data: bytes, source: socket.socket, target: socket.socket) -> bool:
+        if source.getpeername() == self.server:
+            time.sleep(self.delay)
+        target.sendall(data)
         return True
