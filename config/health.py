@@ -1,10 +1,10 @@
 """For those who watch over the process."""
 
-from django.db import Error, connection
+from django.db import Error
 from django.http import HttpRequest, JsonResponse
 from django.views.decorators.cache import never_cache
 
-from idempotency import breakers, caching
+from idempotency import breakers, caching, relaying
 
 
 @never_cache
@@ -17,10 +17,10 @@ def livez(request: HttpRequest) -> JsonResponse:
 def readyz(request: HttpRequest) -> JsonResponse:
     """Answer 200 when the database answers, else 503: it alone decides. Redis can only make it "degraded"."""
     try:
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT 1")
+        outbox = relaying.status()
     except Error:
         return JsonResponse({"status": "unavailable", "database": "unavailable"}, status=503)
     caching.get("idempotency:health")  # nobody else may have asked for long
     redis = breakers.state()
-    return JsonResponse({"status": redis, "database": "ok", "redis": redis})
+    facts = {"status": redis, "database": "ok", "redis": redis}
+    return JsonResponse({**facts, "outbox": {"due": outbox.due, "dead": outbox.dead}})

@@ -2,10 +2,13 @@ import re
 from html import unescape
 
 import pytest
+from django.contrib.admin import site
 from django.contrib.staticfiles import finders
-from django.db import DatabaseError, connection
+from django.db import DatabaseError, connection, transaction
+from django.urls import reverse
 
 from demo.scenarios import SCENARIOS
+from idempotency.outbox import publish
 
 pytestmark = [pytest.mark.django_db, pytest.mark.urls("config.urls")]
 
@@ -111,7 +114,14 @@ class TestStartPage:
 class TestHealth:
     def test_is_told_to_everybody(self, client):
         assert client.get("/livez").json() == {"status": "ok"}
-        assert client.get("/readyz").json() == {"status": "ok", "database": "ok", "redis": "ok"}
+        ready = {"status": "ok", "database": "ok", "redis": "ok", "outbox": {"due": 0, "dead": 0}}
+        assert client.get("/readyz").json() == ready
+
+    def test_tells_how_many_messages_wait(self, client, settings):
+        settings.IDEMPOTENCY_OUTBOX_ROUTES = {"news": []}
+        with transaction.atomic():
+            publish("news", {})
+        assert client.get("/readyz").json()["outbox"] == {"due": 1, "dead": 0}
 
     def test_depends_on_the_database(self, client):
         def down(*arguments):
@@ -123,6 +133,12 @@ class TestHealth:
 
 
 class TestAdmin:
+    def test_has_a_list_of_everything(self, admin_client):
+        pages = [
+            reverse(f"admin:{m._meta.app_label}_{m._meta.model_name}_changelist") for m in site._registry
+        ]
+        assert {page: admin_client.get(page).status_code for page in pages} == dict.fromkeys(pages, 200)
+
     def test_shows_orders_and_stock_and_changes_neither(self, admin_client):
         for page in ("orders/order", "stock/stockitem", "stock/stockmovement"):
             assert admin_client.get(f"/admin/{page}/").status_code == 200
