@@ -23,9 +23,10 @@ logger = logging.getLogger("idempotency")
 
 @admin.register(OutboxMessage)
 class MessageAdmin(ReadOnlyAdmin):
-    """Read-only but for what becomes of dead letters, which needs the permission to change messages.
+    """Read-only but for what becomes of dead letters, and of sent messages that the broker lost.
 
-    To view them is a permission too: payloads may hold personal data.
+    Both need the permission to change messages. To view them is a permission too: payloads may hold
+    personal data.
     """
 
     list_display = ("message_id", "topic", "key", "state", "age", "attempts", "error")
@@ -34,7 +35,7 @@ class MessageAdmin(ReadOnlyAdmin):
     search_help_text = _("A key or a message's id, in full.")
     sortable_by = ("age",)
     ordering = ("-id",)
-    actions = ("requeue", "drop")
+    actions = ("requeue", "drop", "send_again")
     fieldsets = (
         (_("Message"), {"fields": ("message_id", "topic", "key", "payload_preview")}),
         (_("State"), {"fields": ("state", "created_at", "due_at", "ended_at")}),
@@ -85,12 +86,21 @@ class MessageAdmin(ReadOnlyAdmin):
         text = ngettext("%(count)d dead letter was dropped.", "%(count)d dead letters were dropped.", count)
         self._tell(request, "dropped", count, text)
 
+    @admin.action(description=_("Send selected sent messages once more"), permissions=["decide"])
+    def send_again(self, request: HttpRequest, queryset: OutboxQuerySet) -> None:
+        """For a broker that lost what it had taken."""
+        count = queryset.send_again()
+        text = ngettext(
+            "%(count)d message will be sent once more.", "%(count)d messages will be sent once more.", count
+        )
+        self._tell(request, "sent again", count, text)
+
     def _tell(self, request: HttpRequest, what: str, count: int, text: str) -> None:
         if not count:
-            text = gettext("None of the selected messages is a dead letter: nothing was changed.")
+            text = gettext("None of the selected messages is in a state for this: nothing was changed.")
             self.message_user(request, text, messages.WARNING)
             return
-        logger.warning("user %s has %s %d dead letters", request.user.pk, what, count)
+        logger.warning("user %s has %s %d messages of the outbox", request.user.pk, what, count)
         self.message_user(request, text % {"count": count}, messages.SUCCESS)
 
 

@@ -187,5 +187,17 @@ class TestActions:
     ) -> None:
         page = act(decider, action, *box.messages.exclude(pk=dead.pk))
 
-        assert "None of the selected messages is a dead letter: nothing was changed." in page
+        assert "None of the selected messages is in a state for this: nothing was changed." in page
         assert box.states() == ["DEAD", "PENDING", "SENT"]
+
+    def test_send_again_sends_what_was_sent_with_the_same_id(
+        self, decider: Client, dead: OutboxMessage, box: Outbox, mail: Broker
+    ) -> None:
+        ids = set(box.messages.values_list("message_id", flat=True))
+        assert "1 message will be sent once more." in act(decider, "send_again", *box.messages.all())
+
+        box.relay_all()
+        assert mail.numbers[0] == 3
+        assert mail.numbers.count(3) == 2
+        assert set(box.messages.values_list("message_id", flat=True)) == ids
+        assert box.messages.get(pk=dead.pk).state == "DEAD"

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from time import sleep
 from typing import Any
 from uuid import UUID
 
@@ -24,6 +25,9 @@ from tests.servers.rabbitmq import RabbitMQ
 from tests.servers.redis import Redis
 
 QUEUE = "campaign"
+QUIET = 2.0
+"""Seconds: AMQP does not tell of messages that a worker has in hand; stopped now, it would return them."""
+
 POOL = ("--pool", "prefork", "--concurrency", "1", "--loglevel", "INFO")
 
 
@@ -62,11 +66,6 @@ class Member:
                 process.kill()
         self.process.wait()
         psutil.wait_procs(children, timeout=10)
-
-    def stop(self) -> None:
-        """End it in order: what runs is finished."""
-        self.process.terminate()
-        self.process.wait(30)
 
 
 class DurableRedis(Redis):
@@ -162,6 +161,23 @@ class Crew:
         """The ids of the tasks that workers received, or that succeeded, as often as they did."""
         logged = re.compile(rf"Task {re.escape(name) or '[^[]+'}\[([0-9a-f-]+)\] {state}")
         return [task for worker in self.workers for task in logged.findall(worker.output())]
+
+    def is_ready(self) -> bool:
+        """Tell whether each worker has taken messages once."""
+        return all(" ready." in worker.output() for worker in self.workers)
+
+    def is_idle(self) -> bool:
+        """Tell whether the queue is empty and the workers had nothing to log for a while."""
+        before = [worker.output() for worker in self.workers]
+        sleep(QUIET)
+        return not self.broker.left() and before == [worker.output() for worker in self.workers]
+
+    def stop_workers(self) -> None:
+        """End them in order: what runs is finished."""
+        for worker in self.workers:
+            worker.process.terminate()
+        for worker in self.workers:
+            worker.process.wait(60)
 
     def kill(self) -> None:
         for member in self.members:

@@ -24,6 +24,8 @@ from tests.processes import Templates
 from tests.scenarios.gates import Gate
 
 SEED = int(os.environ.get("SEED", "20250101"))
+WORKERS = rounds(short=2, full=4)
+RELAYS = rounds(short=1, full=2)
 ORDERS = {"postgresql": rounds(short=100, full=2000), "mariadb": rounds(short=60, full=600)}
 KILLS = {"postgresql": rounds(short=3, full=24), "mariadb": rounds(short=3, full=10)}
 OUTAGE = {"postgresql": rounds(short=1, full=5), "mariadb": rounds(short=1, full=2)}
@@ -49,9 +51,9 @@ class Campaign:
     def begin(self, *, orders: int, over: float) -> None:
         """Return when the workers work; the orders are made over about so many seconds."""
         self.publisher = self.crew.publisher(orders=orders, pause=over / orders)
-        for member in (*map(self.crew.worker, range(4)), *map(self.crew.relay, range(2))):
+        for member in (*map(self.crew.worker, range(WORKERS)), *map(self.crew.relay, range(RELAYS))):
             member.start()
-        wait_for(lambda: all(" ready." in worker.output() for worker in self.crew.workers), "no workers")
+        wait_for(self.crew.is_ready, "no workers")
         self.publisher.start()
 
     def kill_all(self, kills: int, *, outage: int) -> None:
@@ -80,9 +82,8 @@ class Campaign:
         wait_for(lambda: not self.publisher.is_running, "the publisher works")
         wait_for(lambda: not self.crew.messages("state = 'PENDING'"), "messages in the outbox")
         while True:
-            wait_for(lambda: not self.crew.broker.left(), "messages at the broker")
-            for worker in self.crew.workers:
-                worker.stop()  # on AMQP only this shows what they had in hand
+            wait_for(self.crew.is_idle, "messages at the broker")
+            self.crew.stop_workers()  # on AMQP only this shows what they had in hand
             if not self.crew.broker.left():
                 return
             for worker in self.crew.workers:
@@ -130,7 +131,8 @@ class Campaign:
         times = Counter(self.crew.tasks("received"))
         return (
             f"{len(times)} tasks, {times.total()} deliveries, at most {max(times.values())} of one; "
-            f"killed: {dict(self.kills)}; lost by the broker and sent again: {self.lost}"
+            f"killed: {dict(self.kills)}; tasks of which the broker lost a delivery: "
+            f"{len(self.crew.broker.lost())}, the only one: {self.lost}"
         )
 
 
@@ -180,6 +182,7 @@ class TestCampaign:
         assert campaign.kills["worker"] == kills
 
 
+@pytest.mark.timeout(600)
 class TestKilledRelay:
     @pytest.mark.parametrize("crew", [REDIS, RABBITMQ], indirect=True)
     def test_between_sending_and_marking_has_the_message_sent_again_and_dropped(
@@ -188,8 +191,11 @@ class TestKilledRelay:
         noted = partial(crew.tasks, name="campaign.note")
         port = str(gate.listener.getsockname()[1])
         crew.env = {"TEST_SENDER": "tests.messages.standing.send", "TEST_GATE": port}
-        for member in (crew.worker(0), crew.relay(0), crew.publisher(orders=1, pause=0)):
+        gate.listener.settimeout(PATIENCE)
+        for member in (crew.worker(0), crew.publisher(orders=1, pause=0)):
             member.start()
+        wait_for(lambda: crew.is_ready() and bool(crew.messages()), "no worker, or no message")
+        crew.relay(0).start()
         held = gate.wait()
         wait_for(lambda: len(noted("succeeded")) == 1, "the first is not taken")
         held.kill()

@@ -1,11 +1,13 @@
 """The outbox's way to real brokers: confirmed, bounded, with the same ids each time."""
 
 from collections.abc import Iterator
+from datetime import timedelta
 from time import monotonic
 from typing import Any
 from uuid import uuid4
 
 import pytest
+from amqp.exceptions import ChannelError
 from celery import Celery
 from kombu import Queue
 from kombu.exceptions import EncodeError
@@ -13,8 +15,9 @@ from kombu.exceptions import EncodeError
 import config.celery
 from idempotency import sending
 from idempotency.celery import send
-from idempotency.exceptions import BrokerUnavailable
+from idempotency.exceptions import BrokerUnavailable, OperationInProgress
 from idempotency.relaying import Envelope
+from tests.lab.deliveries import deliver, raising, state
 from tests.messages.proxies import Proxy
 
 PATIENCE = 8.0
@@ -49,6 +52,29 @@ def taken(app: Celery) -> list[tuple[str, str, dict[str, Any]]]:
         while message := queue.get(no_ack=True):
             found.append((message.headers["task"], message.headers["id"], message.payload[1]))
     return found
+
+
+def delete_queue(app: Celery) -> None:
+    """Delete it with all that it holds; on Redis, all that the broker holds."""
+    with app.connection_for_write() as connection:
+        channel = connection.channel()
+        if connection.transport.driver_type == "redis":
+            channel.client.flushdb()
+        else:
+            Queue(app.conf.task_default_queue, channel=channel).delete()
+
+
+@pytest.mark.parametrize(
+    "proxy", [pytest.param("rabbitmq", marks=pytest.mark.rabbitmq)], indirect=True, scope="session"
+)
+def test_a_message_that_no_queue_takes_is_not_sent(app: Celery) -> None:
+    app.conf.task_routes = {"lab.lost": {"exchange": "amq.direct", "routing_key": "nobody"}}
+    for _ in range(2):
+        with pytest.raises(ChannelError, match="NO_ROUTE"):
+            send(envelope("lab.lost"))
+
+    send(envelope("lab.two"))
+    assert [task for task, *_ in taken(app)] == ["lab.two"]
 
 
 @brokers
@@ -96,6 +122,23 @@ class TestSend:
 
         send(envelope("lab.three"))
         assert [task for task, *_ in taken(app)][-1] == "lab.three"
+
+    def test_finds_a_queue_again_that_was_deleted_in_the_meantime(self, app: Celery) -> None:
+        send(envelope("lab.one"))
+        delete_queue(app)
+        send(envelope("lab.two"))
+
+        assert [task for task, *_ in taken(app)] == ["lab.two"]
+
+    @pytest.mark.django_db(transaction=True)
+    def test_finds_it_again_for_a_message_that_steps_aside(self, app: Celery) -> None:
+        task = raising(app, OperationInProgress(timedelta(seconds=1)))
+        expires = {"expires": None}  # RabbitMQ knows no time as far as that of other tests
+        deliver(task, "A", headers=expires)
+        delete_queue(app)
+
+        assert state(deliver(task, "B", headers=expires)) == "IGNORED"
+        assert [task for task, *_ in taken(app)] == ["lab.raising"]
 
     def test_blames_the_message_for_what_has_no_form(self, app: Celery) -> None:
         with pytest.raises(EncodeError):
