@@ -10,21 +10,25 @@ message ── bound to the task's arguments ──► operation = task + scope 
  writes and result in one commit ──► the message is acknowledged
 
 A worker that dies, at any point, leaves its message to the broker, which delivers it again.
+On Redis there is one moment where it does not: Celery takes a message off the queue and notes it as
+unacknowledged in two steps, and what a worker killed between them had is gone. RabbitMQ has no such moment;
+after an accident on Redis ``OutboxMessage.objects.filter(ended_at__gte=…).send_again()`` does no harm.
 """
 
 import inspect
 import logging
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn
 from uuid import uuid5
 
 from celery import Celery, Task
 from celery.contrib.django.task import DjangoTask
-from celery.exceptions import Ignore, Reject
+from celery.exceptions import Ignore, Reject, TaskPredicate
+from celery.utils.time import maybe_make_aware
 from django.db import connections
 
-from . import calls, engine, sending
+from . import calls, dialects, engine, passing, sending
 from .calls import Part
 from .exceptions import IdempotencyError, OutcomeUnknown, RetryLater
 from .policies import DEFAULT, Policy, Unset
@@ -126,10 +130,33 @@ class IdempotentTask(DjangoTask):  # type: ignore[misc]  # Celery has no types
         try:
             return self._run_once(args, kwargs)
         except (RetryLater, OutcomeUnknown) as error:
-            connections[engine.database(self._policy)].close_if_unusable_or_obsolete()
+            for connection in connections.all(initialized_only=True):
+                connection.close_if_unusable_or_obsolete()
             if self.request.called_directly or self.request.is_eager:
                 raise
             self._step_aside(error)
+
+    def retry(
+        self,
+        args: Any = None,
+        kwargs: Any = None,
+        exc: Exception | None = None,
+        throw: bool = True,
+        eta: datetime | None = None,
+        countdown: float | None = None,
+        **options: Any,
+    ) -> Any:
+        """Roll back and try again later, as Celery does, but never later than the broker can wait.
+
+        On Redis that is half the ``visibility_timeout``: what waits longer is delivered once more meanwhile,
+        and each copy would be retried.
+        """
+        if eta is None and countdown is None:
+            countdown = self.default_retry_delay
+        longest = sending.longest_wait(self.app)
+        if _until(eta, countdown, self.app) > longest:
+            eta, countdown = None, longest.total_seconds()
+        return super().retry(args, kwargs, exc, throw, eta=eta, countdown=countdown, **options)
 
     def replace(self, sig: Any) -> Any:
         """Refuse: the replacement would be sent, and all that the task wrote rolled back.
@@ -145,9 +172,22 @@ class IdempotentTask(DjangoTask):  # type: ignore[misc]  # Celery has no types
 
     def _run_once(self, args: Any, kwargs: Any) -> Any:
         if self.key is None:
-            return self.run(*args, **kwargs)
+            return self._run(*args, **kwargs)
         operation = self._operation(calls.arguments(self._parameters, args, kwargs))
-        return calls.run(operation, partial(self.run, *args, **kwargs), policy=self._policy).value
+        return calls.run(operation, partial(self._run, *args, **kwargs), policy=self._policy).value
+
+    def _run(self, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return self.run(*args, **kwargs)
+        except (TaskPredicate, RetryLater, OutcomeUnknown):  # it is said already what is to become of it
+            raise
+        except Exception as error:
+            if self._is_rerun_for(error) or not (reason := passing.reason(error)):
+                raise
+            raise reason from error
+
+    def _is_rerun_for(self, error: Exception) -> bool:
+        return self.key is not None and self.lease is None and dialects.is_conflict(error)
 
     def _operation(self, arguments: dict[str, Any]) -> Any:
         try:
@@ -169,7 +209,7 @@ class IdempotentTask(DjangoTask):  # type: ignore[misc]  # Celery has no types
         again = self.signature_from_request(countdown=wait.total_seconds())  # same id, retries and queue
         again.set(headers={**(again.options.get("headers") or {}), WAITS: waits + 1})
         try:
-            again.apply_async()
+            sending.publish(self.app, again.apply_async)
         except Exception as failure:
             raise Reject(failure, requeue=True) from failure
         logger.info("%s steps aside for %s: %s", self.name, wait, error.code)
@@ -182,9 +222,13 @@ def _wait(error: RetryLater | OutcomeUnknown, waits: int, app: Celery) -> timede
     else:
         first, longest = UNKNOWN_WAIT, LONGEST_UNKNOWN_WAIT
     wait: timedelta = min(first * 2 ** min(waits, 16), longest)
-    # Redis delivers a message that waits longer than this once more, and each copy would step aside.
-    visible: float | None = app.conf.broker_transport_options.get("visibility_timeout")
-    return min(wait, timedelta(seconds=visible) / 2) if visible else wait
+    return min(wait, sending.longest_wait(app))
+
+
+def _until(eta: datetime | None, countdown: float | None, app: Celery) -> timedelta:
+    if eta:
+        return maybe_make_aware(eta, app.timezone) - datetime.now(UTC)  # type: ignore[no-any-return]
+    return timedelta(seconds=countdown or 0)
 
 
 def send(message: "Envelope") -> None:

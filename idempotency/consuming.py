@@ -9,14 +9,14 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import connections, transaction
 
 from . import engine, keys
-from .exceptions import KeyMissing
+from .exceptions import KeyInvalid, KeyMissing
 from .policies import Policy
 from .values import Operation, Outcome
 
 
 def consume_once(
     consumer: str,
-    message_id: str,
+    message_id: str | bytes,
     handler: Callable[[], Any],
     *,
     using: str | None = None,
@@ -25,8 +25,9 @@ def consume_once(
     """Call ``handler`` unless this consumer has handled the message already; acknowledge after it returns.
 
     The handler's writes and the message's number are committed together before this returns. ``consumer`` is
-    a stable name (stored data): each consumer handles a message once. Numbers are kept for ever unless
-    ``retention`` says how long; make it longer than the broker can be late. With RabbitMQ and pika::
+    a stable name (stored data): each consumer handles a message once. ``message_id`` may be bytes: those of
+    a text, in UTF-8, are the same number as the text. Numbers are kept for ever unless ``retention`` says how
+    long; make it longer than the broker can be late. With RabbitMQ and pika::
 
         def on_message(channel, method, properties, body):
             try:
@@ -59,10 +60,19 @@ def _handle(handler: Callable[[], Any]) -> tuple[None, Outcome]:
     return None, Outcome.of(None)
 
 
-def _number(message_id: str) -> str:
-    if message_id is None or message_id == "":
+def _number(message_id: str | bytes) -> str:
+    if message_id in (None, "", b""):
         raise KeyMissing("The message has no number.")
-    return keys.check(str(message_id))
+    return keys.check(_text(message_id))
+
+
+def _text(message_id: Any) -> str:
+    if not isinstance(message_id, bytes | bytearray | memoryview):
+        return str(message_id)
+    try:
+        return bytes(message_id).decode()
+    except UnicodeDecodeError as error:
+        raise KeyInvalid("The message's number is no UTF-8.") from error
 
 
 def _prepare(alias: str) -> None:

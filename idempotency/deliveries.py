@@ -160,7 +160,9 @@ def _claim(alias: str, messages: OutboxQuerySet, limit: int) -> Batch:
     dialects.without_gap_locks(connections[alias])
     with transaction.atomic(alias, durable=True):
         first = messages.due().free().first_of_their_key().order_by("due_at", "pk")
-        ids = list(first.select_for_update(skip_locked=True).values_list("pk", flat=True)[:limit])
+        locked = list(first.select_for_update(skip_locked=True).values_list("pk", flat=True)[:limit])
+        # InnoDB locks what is committed by now, but compares it with what was there when it began to look
+        ids = list(messages.filter(pk__in=locked).first_of_their_key().values_list("pk", flat=True))
         taken = messages.filter(pk__in=ids)
         taken.lease(batch.token, conf.get("OUTBOX_LEASE"))
         return replace(batch, messages=tuple(taken.held_by(batch.token).order_by("pk")))
@@ -173,7 +175,7 @@ def pause(attempts: int) -> timedelta:
 
 def describe(error: Exception) -> str:
     """Return an error for people, without the credentials of an address."""
-    text = re.sub(r"//[^/@\s]*@", "//***@", f"{type(error).__name__}: {error}")
+    text = re.sub(r"//\S*@", "//***@", f"{type(error).__name__}: {error}")
     return "".join(char if char.isprintable() else " " for char in text[:ERROR_LENGTH])
 
 

@@ -68,8 +68,8 @@ _CONFLICTS: Final = frozenset(
 )
 
 _LOST: Final = frozenset(
-    {"57P01", "57P02", "57P03"}  # PostgreSQL, beside class 08: shut down, crashed, not up yet
-    | {0, 1053, 1927, 2002, 2003, 2006, 2013, 2055}  # MySQL: shut down, killed, gone; 0 is a closed one
+    {"57P01", "57P02", "57P03", "57P05"}  # PostgreSQL, beside class 08: shut down, crashed, not up yet, idle
+    | {0, 1053, 1927, 2002, 2003, 2006, 2013, 2055, 4031}  # MySQL: shut down, killed, gone; 0 is a closed one
 )
 
 _MISTAKES: Final = frozenset({"SQLITE_ERROR", 1054, 1146})

@@ -9,6 +9,7 @@ from django.db.models import Exists, F, OuterRef, Q
 from django.utils.translation import gettext_lazy as _
 
 from .dialects import Clock, Later
+from .fields import NameField
 
 
 class State(models.TextChoices):
@@ -189,8 +190,8 @@ class OutboxMessage(models.Model):
 
     id = models.BigAutoField(primary_key=True)
     message_id = models.UUIDField(_("message id"), unique=True, default=uuid4, editable=False)
-    topic = models.CharField(_("topic"), max_length=255)
-    key = models.CharField(
+    topic = NameField(_("topic"), max_length=255)
+    key = NameField(
         _("key"), max_length=255, blank=True, help_text=_("messages of one key are sent in order")
     )
     payload = models.TextField(_("payload"))

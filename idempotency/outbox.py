@@ -32,6 +32,9 @@ PAYLOAD_LIMIT: Final = 64 * 1024
 
 NAME_LENGTH: Final = 255
 
+TYPED: Final = {"__type__", "__value__"}
+"""The names by which kombu's JSON marks what JSON has no form for."""
+
 AT_ONCE: Final = timedelta(seconds=1)
 """How long the attempt after the commit may hold the caller."""
 
@@ -63,7 +66,7 @@ def publish(topic: str, payload: dict[str, Any], *, key: str = "", using: str | 
     :raises TransactionManagementError: outside a transaction of that database.
     :raises UnknownTopic: when ``IDEMPOTENCY_OUTBOX_ROUTES`` has no entry for the topic.
     :raises TypeError: when the payload is not strict JSON, or the key no text.
-    :raises ValueError: when the payload or the key is too long or cannot be stored.
+    :raises ValueError: when the payload or the key is too long, or cannot be stored or delivered.
     """
     relaying.routes(topic)
     _check_name("topic", topic)
@@ -117,6 +120,11 @@ def _check_json(value: Any, where: str) -> None:
         case list():
             for index, item in enumerate(value):
                 _check_json(item, f"{where}[{index}]")
+        case dict() if value.keys() == TYPED:
+            raise ValueError(
+                f"{where} has the names __type__ and __value__ and no other: Celery takes that for a value "
+                "of its own, and delivers another one or nothing. Rename one."
+            )
         case dict() if all(isinstance(name, str) for name in value):
             for name, item in value.items():
                 _check_json(item, f"{where}[{name!r}]")
@@ -173,13 +181,21 @@ class _Hands:
         """Send a batch aside and settle it; tell whether all was sent within ``patience``."""
         attempt = Attempt(batch.messages, send, patience=patience / 2)  # the last one has the other half
         if self._free.acquire(blocking=False):
-            thread = Thread(target=partial(self._run, attempt), name="outbox", daemon=True)
-            thread.start()
-            thread.join(patience.total_seconds())
+            self._send_aside(attempt, patience)
         attempt.stop()
         if attempt.met_outage or attempt.hangs:
             self._rests_until = monotonic() + REST.total_seconds()
         return batch.settle(attempt).sent == len(batch.messages)
+
+    def _send_aside(self, attempt: Attempt, patience: timedelta) -> None:
+        thread = Thread(target=partial(self._run, attempt), name="outbox", daemon=True)
+        try:
+            thread.start()
+        except (RuntimeError, MemoryError):
+            self._free.release()
+            logger.warning("no thread could be started: messages are left to the relays", exc_info=True)
+        else:
+            thread.join(patience.total_seconds())
 
     def _run(self, attempt: Attempt) -> None:
         try:

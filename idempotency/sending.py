@@ -11,6 +11,7 @@ from amqp.exceptions import MessageNacked
 from celery import Celery, current_app
 from kombu.exceptions import LimitExceeded, OperationalError
 from kombu.pools import ProducerPool
+from kombu.transport.virtual import Transport
 
 from .exceptions import BrokerUnavailable
 
@@ -20,6 +21,9 @@ SEND_LIMIT: Final = timedelta(seconds=3)
 AT_ONCE: Final = timedelta(seconds=0.5)
 """A connection that the broker has closed fails within this."""
 
+NO_ROUTE: Final = 312
+"""AMQP's code of a message that no queue takes."""
+
 
 def send_task(name: str, kwargs: dict[str, Any], *, task_id: str) -> None:
     """Send a task by its name; return when the broker has taken it (on AMQP: confirmed it).
@@ -28,13 +32,34 @@ def send_task(name: str, kwargs: dict[str, Any], *, task_id: str) -> None:
         may have taken the task.
     """
     app = current_app._get_current_object()
+    publish(app, partial(app.send_task, name, kwargs=kwargs, task_id=task_id))
+
+
+def publish(app: Celery, send: Callable[..., Any]) -> None:
+    """Have ``send``, which takes Celery's options, publish one task; return when the broker has taken it.
+
+    :raises BrokerUnavailable: as :func:`send_task`.
+    :raises ChannelError: when an AMQP broker has no queue for it: somebody must mend the routing.
+    """
     pool = _producers(app, os.getpid())
-    limit = SEND_LIMIT.total_seconds()
     try:
-        with pool.acquire(block=True, timeout=limit) as producer:
-            _publish(producer, partial(app.send_task, name, kwargs=kwargs, task_id=task_id))
+        with pool.acquire(block=True, timeout=SEND_LIMIT.total_seconds()) as producer:
+            _publish(producer, send)
     except (LimitExceeded, OperationalError) as error:
         raise BrokerUnavailable(f"{type(error).__name__}: {error}") from error
+
+
+def longest_wait(app: Celery) -> timedelta:
+    """Return how long a message may wait at its worker before the broker delivers a copy of it.
+
+    Redis and its like do so after the ``visibility_timeout``, by their clocks: half of it is safe.
+    """
+    transport = app.connection_for_write().get_transport_cls()
+    if not issubclass(transport, Transport):
+        return timedelta.max
+    default = getattr(transport.Channel, "visibility_timeout", None)
+    visible: float | None = app.conf.broker_transport_options.get("visibility_timeout", default)
+    return timedelta(seconds=visible) / 2 if visible else timedelta.max
 
 
 def close() -> None:
@@ -43,24 +68,32 @@ def close() -> None:
     _producers.cache_clear()
 
 
-def _publish(producer: Any, send_task: Callable[..., Any]) -> None:
-    """Publish, and once more where the connection had been closed since its last use, which shows at once."""
+def _publish(producer: Any, send: Callable[..., Any]) -> None:
+    """Publish, and once more where connection or queue had gone since the last use, which shows at once."""
     connection, began = producer.connection, monotonic()
     is_used = connection.connected
     try:
-        _publish_once(producer, send_task)
+        _publish_once(producer, send)
     except _broker_errors(connection) as error:
         connection.collect()  # a confirmation that comes late must not be taken for the next message's
+        if not is_used and _has_no_route(error):
+            raise
         if not is_used or monotonic() - began > AT_ONCE.total_seconds():
             raise OperationalError(str(error)) from error
         producer.revive(connection)
-        _publish(producer, send_task)
+        _publish(producer, send)
 
 
-def _publish_once(producer: Any, send_task: Callable[..., Any]) -> None:
+def _has_no_route(error: BaseException) -> bool:
+    return getattr(error, "reply_code", None) == NO_ROUTE
+
+
+def _publish_once(producer: Any, send: Callable[..., Any]) -> None:
     limit = SEND_LIMIT.total_seconds()
     producer.connection.ensure_connection(max_retries=0, timeout=limit)
-    send_task(producer=producer, retry=False, add_to_parent=False, confirm_timeout=limit)
+    send(  # mandatory: RabbitMQ confirms what no queue takes, too, but returns it first
+        producer=producer, retry=False, add_to_parent=False, confirm_timeout=limit, mandatory=True
+    )
 
 
 def _broker_errors(connection: Any) -> tuple[type[BaseException], ...]:

@@ -4,6 +4,8 @@ import uuid
 
 from django.db import migrations, models
 
+import idempotency.fields
+
 
 class Migration(migrations.Migration):
     dependencies = [
@@ -21,10 +23,10 @@ class Migration(migrations.Migration):
                         default=uuid.uuid4, editable=False, unique=True, verbose_name="message id"
                     ),
                 ),
-                ("topic", models.CharField(max_length=255, verbose_name="topic")),
+                ("topic", idempotency.fields.NameField(max_length=255, verbose_name="topic")),
                 (
                     "key",
-                    models.CharField(
+                    idempotency.fields.NameField(
                         blank=True,
                         help_text="messages of one key are sent in order",
                         max_length=255,

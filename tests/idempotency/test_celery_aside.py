@@ -1,12 +1,14 @@
 """Messages that meet a rival, or a store that is away: sent again, later, and acknowledged."""
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from celery import Celery
 from kombu import Queue
 
-from idempotency.celery import WAITS
+from idempotency import sending
+from idempotency.celery import WAITS, IdempotentTask
 from idempotency.exceptions import OperationInProgress, OutcomeUnknown, StoreUnavailable
 from tests.lab import effects
 from tests.lab.deliveries import deliver, raising, state, waiting
@@ -14,6 +16,49 @@ from tests.lab.deliveries import deliver, raising, state, waiting
 pytestmark = pytest.mark.django_db(transaction=True)
 
 BUSY = OperationInProgress(timedelta(seconds=1))
+
+
+class TestRetry:
+    """On a broker that delivers what waits longer than ten seconds once more."""
+
+    @pytest.fixture
+    def app(self, app: Celery) -> Celery:
+        app.conf.broker_transport_options = {"visibility_timeout": 10}
+        return app
+
+    def wait(self, app: Celery, *, task: dict[str, Any] | None = None, **options: Any) -> int:
+        @app.task(
+            base=IdempotentTask, shared=False, key="message_id", bind=True, name="lab.again", **task or {}
+        )
+        def again(self: IdempotentTask, message_id: str) -> None:
+            raise self.retry(**options)
+
+        traced = deliver(again, "A")
+        (again,) = waiting(app)
+        assert (state(traced), again.headers["retries"]) == ("RETRY", 2)
+        return round((datetime.fromisoformat(again.headers["eta"]) - datetime.now(UTC)).total_seconds())
+
+    def test_comes_before_the_broker_sends_a_copy(self, app: Celery) -> None:
+        assert self.wait(app, countdown=3600) == 5
+
+    def test_at_a_time_that_is_given_comes_before_it_too(self, app: Celery) -> None:
+        assert self.wait(app, eta=datetime.now(UTC) + timedelta(hours=1)) == 5
+
+    def test_by_the_tasks_own_delay_comes_before_it_too(self, app: Celery) -> None:
+        assert self.wait(app, task={"default_retry_delay": 60}) == 5
+
+    def test_comes_when_it_is_wanted_where_that_is_sooner(self, app: Celery) -> None:
+        assert self.wait(app, countdown=3) == 3
+
+    def test_at_a_near_time_comes_then(self, app: Celery) -> None:
+        assert self.wait(app, eta=datetime.now(UTC) + timedelta(seconds=4)) == 4
+
+    def test_by_an_error_comes_before_the_copy_too(self, app: Celery) -> None:
+        options = {"autoretry_for": (ValueError,), "retry_backoff": 3600, "retry_jitter": False}
+        deliver(raising(app, ValueError("no"), key="message_id", max_retries=None, **options), "A")
+
+        (again,) = waiting(app)
+        assert datetime.fromisoformat(again.headers["eta"]) < datetime.now(UTC) + timedelta(seconds=6)
 
 
 class TestStepAside:
@@ -61,6 +106,13 @@ class TestStepAside:
     def test_waits_shorter_than_redis_keeps_a_message_from_others(self, app: Celery) -> None:
         app.conf.broker_transport_options = {"visibility_timeout": 10}
         assert self.wait(app, BUSY, 100) == 5
+
+    def test_waits_shorter_than_redis_keeps_a_message_where_nothing_says_how_long(self, app: Celery) -> None:
+        on_redis = Celery("tests", broker="redis://nowhere", set_as_current=False)
+        on_amqp = Celery("tests", broker="amqp://nowhere", set_as_current=False)
+
+        assert sending.longest_wait(on_redis) == timedelta(minutes=30)
+        assert sending.longest_wait(on_amqp) == timedelta.max
 
     def test_is_no_retry_of_the_task(self, app: Celery) -> None:
         deliver(raising(app, BUSY, key="message_id", autoretry_for=(Exception,), max_retries=5), "A")

@@ -47,7 +47,24 @@ class TestMessage:
         assert consume(lab) is True
         assert lab.done == ["coupons m-1"]
 
-    @pytest.mark.parametrize(("number", "error"), [(None, KeyMissing), ("", KeyMissing), ("\n", KeyInvalid)])
+    def test_has_one_number_as_text_and_as_bytes(self, lab: Lab) -> None:
+        numbers = ["1700-0", b"1700-0", bytearray(b"1700-0"), "号-1", "号-1".encode()]
+        handled = [consume(lab, number) for number in numbers]
+
+        assert handled == [True, False, False, True, False]
+        assert list(lab.records.order_by("created_at").values_list("key", flat=True)) == [numbers[0], "号-1"]
+
+    @pytest.mark.parametrize(
+        ("number", "error"),
+        [
+            (None, KeyMissing),
+            ("", KeyMissing),
+            (b"", KeyMissing),
+            ("\n", KeyInvalid),
+            (b"\n", KeyInvalid),
+            (b"\xff", KeyInvalid),
+        ],
+    )
     def test_without_a_number_is_not_handled(self, lab: Lab, number: Any, error: type[Exception]) -> None:
         with pytest.raises(error):
             consume(lab, number)

@@ -1,5 +1,6 @@
 """A message is written with the change or not at all, and sent right after the commit."""
 
+import json
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
@@ -110,6 +111,8 @@ class TestRefusal:
             ({"text": "x" * 65_536}, "", ValueError, "publish where it is"),
             ({"text": "汉" * 22_000}, "", ValueError, "more than 65,536"),
             ({"text": "\ud800"}, "", ValueError, "surrogates"),
+            ({"at": [{"__type__": "date", "__value__": "2026"}]}, "", ValueError, r"'at'..0. has the names"),
+            ({"__type__": "x", "__value__": None}, "", ValueError, "payload has the names"),
             ({}, 7, TypeError, "key of a message is text, not int"),
             ({}, "x" * 256, ValueError, "at most 255"),
             ({}, "a\0b", ValueError, "printable"),
@@ -122,6 +125,13 @@ class TestRefusal:
             outbox.publish("lab.happened", payload, key=key, using=box.database)
 
         assert box.messages.count() == 0
+
+    def test_leaves_names_with_underscores_to_the_payload(self, box: Outbox) -> None:
+        payload = {"one": {"__type__": "x"}, "more": {"__type__": "x", "__value__": 1, "unit": "kg"}}
+        with box.atomic():
+            outbox.publish("lab.happened", payload, using=box.database)
+
+        assert json.loads(box.messages.get().payload) == payload
 
     def test_leaves_room_for_the_largest(self, box: Outbox) -> None:
         with box.atomic():

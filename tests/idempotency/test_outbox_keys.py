@@ -1,5 +1,7 @@
 """Messages of one key are sent in order."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from threading import Event
 from typing import Any
@@ -7,12 +9,35 @@ from typing import Any
 import pytest
 
 from idempotency import deliveries
+from idempotency.models import OutboxQuerySet
 from tests.lab.operations import WITH_RIVALS, lab_db, on
 from tests.lab.outbox import Broker, Outbox
 from tests.lab.races import PATIENCE, Background, race
 from tests.lab.relays import fail, relay_patiently
+from tests.servers.private import wait_until
 
 pytestmark = lab_db
+
+
+@contextmanager
+def pause_at(box: Outbox, *, number: int) -> Iterator[None]:
+    """Have whoever looks for the first of a key stand still at this message, its query half done."""
+    look = OutboxQuerySet.first_of_their_key
+    pause = f"""IF(payload = '{{"number":{number}}}', GET_LOCK('paused', {PATIENCE}), 1)"""
+    with box.connection.cursor() as cursor, pytest.MonkeyPatch.context() as patch:
+        cursor.execute("SELECT GET_LOCK('paused', 0)")
+        paused = lambda self: look(self).extra(where=[pause])  # noqa: E731, S610
+        patch.setattr(OutboxQuerySet, "first_of_their_key", paused)
+        try:
+            yield
+        finally:
+            cursor.execute("SELECT RELEASE_LOCK('paused')")
+
+
+def see_paused(box: Outbox) -> None:
+    with box.connection.cursor() as cursor:
+        cursor.execute("SELECT COUNT(*) FROM information_schema.processlist WHERE state = 'User lock'")
+        assert cursor.fetchone() == (1,)
 
 
 class TestKey:
@@ -35,6 +60,29 @@ class TestKey:
         for key in ("SO1", "SO2", "SO3"):
             sent = [envelope.payload["number"] for envelope in mail.heard if envelope.key == key]
             assert sent == list(range(12))
+
+    def test_is_its_bytes(self, box: Outbox, mail: Broker) -> None:
+        keys = ["abc", "ABC", "abc ", "äbc", " "]
+        for number, key in enumerate([*keys, *keys]):
+            box.publish(number, key=key)
+
+        assert box.relay().sent == len(keys)
+        assert mail.numbers == [0, 1, 2, 3, 4]
+        assert [box.messages.filter(key=key).count() for key in keys] == [2] * len(keys)
+
+    @on("mariadb")
+    def test_is_sent_in_order_when_two_come_while_a_relay_looks(self, box: Outbox) -> None:
+        """It compares with what was there when it began, and finds what is committed since."""
+        box.publish(0, key="SO0")
+        box.publish(1)
+        with pause_at(box, number=1), box.atomic():
+            box.write(2, key="SO1")
+            box.write(3, key="SO1")
+            relay = Background(partial(deliveries.claim, using=box.database, limit=10))
+            wait_until(partial(see_paused, box), alive=lambda: True)
+
+        claimed = relay.result().messages
+        assert [message.payload for message in claimed] == [f'{{"number":{number}}}' for number in (0, 1, 2)]
 
     def test_waits_for_the_one_that_another_relay_holds(self, box: Outbox, mail: Broker) -> None:
         box.publish(1, 2, key="SO1")

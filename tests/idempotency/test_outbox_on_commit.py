@@ -157,6 +157,23 @@ class TestTroubleOnCommit:
         assert monotonic() - began < 0.9
         assert (hasty.states(), hasty.messages.get().token) == (["PENDING"], None)
 
+    def test_of_threads_that_cannot_be_started_leaves_all_to_a_relay(
+        self, hasty: Outbox, mail: Broker, monkeypatch: Any, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        def start(thread: Any) -> None:
+            raise RuntimeError("can't start new thread")
+
+        with monkeypatch.context() as patch, caplog.at_level(logging.WARNING):
+            patch.setattr(outbox.Thread, "start", start)
+            for number in range(outbox.HANDS + 1):
+                hasty.publish(number)
+
+        assert hasty.states() == ["PENDING"] * (outbox.HANDS + 1)
+        assert set(hasty.messages.values_list("attempts", "token", "leased_until")) == {(0, None, None)}
+        assert caplog.text.count("no thread could be started") == outbox.HANDS + 1
+        hasty.publish(99)
+        assert mail.numbers == [99]
+
 
 class NoHands:
     """A semaphore whose hands are all taken."""

@@ -100,7 +100,7 @@ class TestRelay:
 
 class TestFailure:
     def test_of_the_message_is_counted_and_put_off(self, box: Outbox, mail: Broker) -> None:
-        mail.before = fail(ValueError("amqp://guest:secret@host is no address\n" + "x" * 500))
+        mail.before = fail(ValueError("amqp://guest:se/cr@et@host is no address\n" + "x" * 500))
         box.publish(1)
 
         assert box.relay().failed == 1

@@ -14,7 +14,7 @@ from redis.cluster import RedisCluster
 from idempotency import breakers, caching
 from idempotency.checks import caches
 from tests.lab.caches import QUICK, Server
-from tests.servers.private import wait_until
+from tests.servers.private import free_port, wait_until
 
 HOUR = timedelta(hours=1)
 
@@ -28,7 +28,8 @@ class Node(Server):
     """A cluster of one."""
 
     def command(self) -> list[str | Path]:
-        return [*super().command(), "--databases", "1", "--cluster-enabled", "yes"]
+        bus = ["--cluster-enabled", "yes", "--cluster-port", str(free_port())]  # by default the port + 10,000
+        return [*super().command(), "--databases", "1", *bus]
 
     def take_all_slots(self) -> None:
         with self.client as client:
