@@ -17,9 +17,12 @@ from rest_framework.exceptions import ErrorDetail, ValidationError
 from rest_framework.views import exception_handler as rest_exception_handler
 from rest_framework.views import set_rollback
 
+from flashsales import exceptions as flashsales
 from idempotency import conf, dialects, http
 from idempotency.exceptions import IdempotencyError, OperationInProgress, StoreUnavailable
 from idempotency.transitions import InvalidTransition
+from imports.exceptions import ImportHasEnded
+from imports.reading.refusals import FileRefused
 from notifications import exceptions as notifications
 from orders.exceptions import OrderNumberReused
 from payments import exceptions as payments
@@ -51,6 +54,12 @@ REFUSALS = {
         HTTPStatus.UNPROCESSABLE_ENTITY,
         gettext_lazy("This order number belongs to an order with other lines or another currency"),
     ),
+    flashsales.AlreadyBought: (
+        HTTPStatus.CONFLICT,
+        gettext_lazy("You have bought in this flash sale already; it is one for each customer"),
+    ),
+    flashsales.SaleNotBegun: (HTTPStatus.CONFLICT, gettext_lazy("The flash sale has not begun yet")),
+    flashsales.SaleEnded: (HTTPStatus.CONFLICT, gettext_lazy("The flash sale has ended")),
     payments.PaymentDeclined: (
         HTTPStatus.PAYMENT_REQUIRED,
         gettext_lazy("The payment was declined, please try again or choose another method"),
@@ -93,6 +102,10 @@ REFUSALS = {
         HTTPStatus.SERVICE_UNAVAILABLE,
         gettext_lazy("Nothing was sent, please try again"),
     ),
+    ImportHasEnded: (
+        HTTPStatus.CONFLICT,
+        gettext_lazy("The import has ended already and cannot be cancelled"),
+    ),
 }
 
 
@@ -109,6 +122,9 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> HttpResponse
     if isinstance(error, IdempotencyError):
         set_rollback()
         return http.problem(error, request)
+    if isinstance(error, FileRefused):
+        set_rollback()
+        return problem(status=HTTPStatus.BAD_REQUEST, code=error.code, detail=str(error.reason))
     if type(error) in REFUSALS:
         set_rollback()
         return _refusal(error)

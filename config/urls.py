@@ -20,7 +20,10 @@ urlpatterns = [
     path("api/", include("orders.urls")),
     path("api/", include("payments.urls")),
     path("api/", include("payments.callbacks.urls")),
+    path("api/", include("flashsales.urls")),
+    path("api/", include("notifications.urls")),
     path("api/", include("stock.urls")),
+    path("api/", include("imports.urls")),
     # Also where DEBUG has a page of its own for unknown addresses.
     re_path("^api(?:/|$)", csrf_exempt(problems.page_not_found)),
 ]

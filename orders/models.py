@@ -121,6 +121,16 @@ class Order(models.Model):
     refunded_minor = models.PositiveBigIntegerField(
         _("given back"), default=0, help_text=_("in minor units, with what is about to be given back")
     )
+    customer_phone = CodeField(
+        _("customer's phone"), max_length=20, blank=True, default="", help_text=_("of an imported order")
+    )
+    order_date = models.DateField(
+        _("order date"), null=True, blank=True, help_text=_("as the file of an imported order says")
+    )
+    remark = models.TextField(_("remark"), blank=True, default="")
+    revision = models.PositiveIntegerField(
+        _("revision"), default=0, help_text=_("how often its article or quantity was corrected")
+    )
     created_at = models.DateTimeField(_("created at"))
     paid_at = models.DateTimeField(_("paid at"), null=True, blank=True)
     shipped_at = models.DateTimeField(_("shipped at"), null=True, blank=True)
@@ -155,7 +165,11 @@ class Order(models.Model):
     @property
     def reference(self) -> str:
         """What the stock knows this order by."""
-        return f"order:{self.order_no}"
+        return self.reference_of(revision=self.revision)
+
+    def reference_of(self, *, revision: int) -> str:
+        """What the stock knows one revision of this order by: a corrected order takes its pieces anew."""
+        return f"order:{self.order_no}/{revision}" if revision else f"order:{self.order_no}"
 
     def quantities(self) -> dict[str, int]:
         """Pieces by sku. Ask in a transaction: the locking read sees what a rival has just committed."""

@@ -62,9 +62,11 @@ def cancel_order(*, order: Order, now: datetime) -> bool:
     :returns: ``True`` when this call cancelled it, ``False`` when it was cancelled before.
     :raises InvalidTransition: when it has gone too far.
     """
-    moved = Order.objects.filter(pk=order.pk).transition(to=Status.CANCELLED, cancelled_at=now)
+    row = Order.objects.filter(pk=order.pk)
+    moved = row.transition(to=Status.CANCELLED, cancelled_at=now)
     if moved:
-        StockItem.objects.restore_all(reference=order.reference)
+        # the caller's copy may be older than the order's last correction
+        StockItem.objects.restore_all(reference=row.locked().reference)
     return moved
 
 

@@ -59,6 +59,7 @@ class MariaDB(PrivateServer):
             installer.path,
             "--no-defaults",
             f"--datadir={self.data}",
+            f"--tmpdir={self.home.path}",  # two set-ups at once must not meet in /tmp
             "--auth-root-authentication-method=normal",
             "--skip-test-db",
             "--skip-name-resolve",
@@ -70,6 +71,7 @@ class MariaDB(PrivateServer):
             self.program.path,
             "--no-defaults",
             f"--datadir={self.data}",
+            f"--tmpdir={self.home.path}",
             f"--port={self.port}",
             f"--socket={self.home.path / 'socket'}",
             f"--pid-file={self.home.path / 'pid'}",
