@@ -1,6 +1,5 @@
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -24,13 +23,12 @@ def fresh(templates):
 
 @pytest.mark.campaign
 @pytest.mark.timeout(1800)
-def test_a_large_file_takes_little_memory_and_its_repeat_little_time(fresh, tmp_path):
+def test_a_large_file_takes_little_memory(fresh, tmp_path):
     lines = rounds(short=20_000, full=200_000)
     file = tmp_path / "orders.csv"
     file.write_bytes(numbered(lines, remark="a remark of some length that somebody has typed"))
 
     def run():
-        began = time.monotonic()
         done = subprocess.run(
             [sys.executable, "-m", "tests.imports.weighing", "import_orders", str(file), "--user", "alice"],
             cwd=ROOT,
@@ -39,13 +37,12 @@ def test_a_large_file_takes_little_memory_and_its_repeat_little_time(fresh, tmp_
             text=True,
         )
         assert done.returncode == 0, done.stderr
-        return done.stdout, int(done.stderr.split()[-1]), time.monotonic() - began
+        return done.stdout, int(done.stderr.split()[-1])
 
-    printed, most_mb, taken = run()
+    printed, most_mb = run()
     assert f"done: created {lines}" in printed
     assert most_mb < MOST_MB
 
-    printed, _most_mb, repeat_taken = run()
+    printed, most_mb = run()
     assert f"done (imported before): created {lines}" in printed
-    assert repeat_taken < taken / 2
-    print(lines, most_mb, taken, repeat_taken)  # noqa: T201
+    assert most_mb < MOST_MB
