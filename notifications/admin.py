@@ -1,16 +1,28 @@
-from django.contrib import admin
+import logging
+from typing import Any
+
+from django.contrib import admin, messages
+from django.db import transaction
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext_lazy as _
 
 from shop.admin import ReadOnlyAdmin
 
+from .deciding import decide
 from .forms import ContactForm
 from .models import Contact, Message, Window
 from .phones import masked
 
+logger = logging.getLogger("notifications")
+
 
 @admin.register(Message)
 class MessageAdmin(ReadOnlyAdmin):
-    """Messages, newest first. Filter by status for those that nobody knows about."""
+    """Messages, newest first. Filter by status for those that nobody knows about.
+
+    Who has looked at the provider's own pages, and may change messages, says what became of them.
+    """
 
     list_display = [
         "number",
@@ -26,6 +38,39 @@ class MessageAdmin(ReadOnlyAdmin):
     list_filter = ["status", "channel", "kind", "failure"]
     search_fields = ["number", "biz_id", "campaign_id", "provider_no", "provider_key"]
     ordering = ["-pk"]
+    actions = ["was_sent", "was_not_sent"]
+
+    def has_decide_permission(self, request: HttpRequest) -> bool:
+        """Tell whether this user may say what became of a message."""
+        return request.user.has_perm("notifications.change_message")
+
+    @transaction.non_atomic_requests  # to decide commits its claim first
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
+        """List them."""
+        return super().changelist_view(request, extra_context)
+
+    @admin.action(description=_("Selected unknown messages were sent"), permissions=["decide"])
+    def was_sent(self, request: HttpRequest, queryset: QuerySet[Message]) -> None:
+        """Close the matter."""
+        self._decide(request, queryset, was_sent=True)
+
+    @admin.action(
+        description=_("Selected unknown messages were not sent: free their windows"), permissions=["decide"]
+    )
+    def was_not_sent(self, request: HttpRequest, queryset: QuerySet[Message]) -> None:
+        """Let the same text be sent again."""
+        self._decide(request, queryset, was_sent=False)
+
+    def _decide(self, request: HttpRequest, queryset: QuerySet[Message], *, was_sent: bool) -> None:
+        numbers = list(queryset.values_list("number", flat=True))
+        settled = [number for number in numbers if decide(number=number, was_sent=was_sent)]
+        text = _("Settled: {settled}. Left as they are, because somebody knows or asks: {left}.")
+        text = str(text).format(settled=len(settled), left=len(numbers) - len(settled))
+        self.message_user(request, text, messages.SUCCESS if settled else messages.WARNING)
+        for number in settled:
+            logger.warning(
+                "user %s says that %s was %ssent", request.user.pk, number, "" if was_sent else "not "
+            )
 
     @admin.display(description=_("recipient"))
     def to(self, message: Message) -> str:

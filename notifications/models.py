@@ -1,5 +1,6 @@
 """What was sent to whom, and the windows in which it is not sent again."""
 
+from datetime import timedelta
 from typing import ClassVar, Final, Self
 
 from django.conf import settings
@@ -7,7 +8,7 @@ from django.db import models
 from django.db.models import Case, F, Q, Value, When
 from django.utils.translation import gettext_lazy as _
 
-from idempotency.dialects import Clock
+from idempotency.dialects import Clock, Later
 from idempotency.transitions import TransitionQuerySet
 from shop.fields import CodeField
 
@@ -28,6 +29,11 @@ class Kind(models.TextChoices):
     VERIFICATION = "verification", _("verification code")
     NOTIFICATION = "notification", _("notification")
     MARKETING = "marketing", _("marketing")
+    RECEIPT = "receipt", _("the shop's own receipt")
+
+
+ASKABLE: Final = (Kind.VERIFICATION, Kind.NOTIFICATION, Kind.MARKETING)
+"""What a client may name. The shop's own have windows of their own, which nobody else can take."""
 
 
 class MessageStatus(models.TextChoices):
@@ -41,6 +47,9 @@ class MessageStatus(models.TextChoices):
 
 UNSETTLED: Final = (MessageStatus.SENDING, MessageStatus.UNKNOWN)
 
+LATE: Final = timedelta(minutes=10)
+"""So long after the attempt the provider is asked in any case, to know what became of it."""
+
 
 class MessageQuerySet(TransitionQuerySet["Message"]):
     """Messages, and the moves that their status may make: after a failed one the next is a new one."""
@@ -53,6 +62,16 @@ class MessageQuerySet(TransitionQuerySet["Message"]):
     def unsettled(self) -> Self:
         """Those of which it is not known what became of them."""
         return self.filter(status__in=UNSETTLED)
+
+    def worth_asking(self) -> Self:
+        """Those whose answer still decides something: the window is open, or the attempt was just now.
+
+        ``NOTIFICATIONS_UNKNOWN_AGE`` bounds it where a window never ends. What nobody has asked about stays.
+        """
+        is_open = Q(window__isnull=False, window__ends_at=None) | Q(window__ends_at__gt=Clock())
+        is_late = Q(attempted_at__gt=Later(-LATE))
+        is_recent = Q(attempted_at__gt=Later(-settings.NOTIFICATIONS_UNKNOWN_AGE))
+        return self.filter(Q(status=MessageStatus.SENDING) | is_recent & (is_open | is_late))
 
     def numbered(self, number: str) -> Self:
         """The one of this number."""

@@ -28,14 +28,14 @@ class Finding:
 
 
 def reconcile() -> Iterator[Finding]:
-    """Ask the provider about each message without an answer whose lease has ended."""
+    """Ask the provider about each message without an answer whose lease has ended, while it matters."""
     for number in _waiting():
         yield Finding(number, _result(number))
 
 
 def _waiting() -> list[str]:
     """Return those that nobody works on: also one whose process died before it had claimed it."""
-    rows = Message.objects.unsettled().annotate(now=Clock()).order_by("pk")
+    rows = Message.objects.unsettled().worth_asking().annotate(now=Clock()).order_by("pk")
     return [
         message.number
         for message in rows

@@ -7,7 +7,10 @@ verification  phone, template          ``NOTIFICATIONS_WINDOW``
 notification  template, biz_id         ever
 marketing     phone, campaign_id       one day in ``TIME_ZONE``
 none          phone, template, biz_id  ``NOTIFICATIONS_WINDOW``
+receipt       template, biz_id         ever
 ============  =======================  =========================
+
+Receipts are the shop's own: a client cannot ask for one, and so not take its window.
 """
 
 from collections.abc import Callable
@@ -69,6 +72,7 @@ RULES: Final = {
     Kind.NOTIFICATION: Rule(("template", "biz_id"), _never),
     Kind.MARKETING: Rule(("recipient", "campaign_id"), _with_the_day),
     Kind.PLAIN: Rule(("recipient", "template", "biz_id"), _after_a_while),
+    Kind.RECEIPT: Rule(("template", "biz_id"), _never),
 }
 
 

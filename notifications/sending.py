@@ -62,10 +62,11 @@ def send(text: Text) -> Delivery:
     wait=settings.NOTIFICATIONS_WAIT,
     retention=None,
 )
-def deliver(*, number: str, asked: bool, claim: Claim) -> dict[str, Any]:
+def deliver(*, number: str, asked: bool, was_sent: bool | None = None, claim: Claim) -> dict[str, Any]:
     """Bring one message to its provider, once. A cut-off attempt is found again by the provider's key.
 
-    ``asked=False`` finishes what was begun and sends nothing.
+    ``asked=False`` finishes what was begun and sends nothing. ``was_sent`` is the word of somebody who has
+    looked, and takes the place of the provider's.
 
     :returns: ``found``: whether an earlier attempt had sent it.
     :raises SmsRejected, SmsUnavailable, NothingSent: for certain; the message has failed.
@@ -73,7 +74,8 @@ def deliver(*, number: str, asked: bool, claim: Claim) -> dict[str, Any]:
     """
     begun = claim.step("begin", partial(_begin, number, claim))
     try:
-        answer = begun if "refused" in begun else claim.call("send", partial(_ask, begun, claim, asked))
+        ask = partial(_ask, begun, claim, asked) if was_sent is None else partial(_told, was_sent)
+        answer = begun if "refused" in begun else claim.call("send", ask)
     except OutcomeUnknown:
         claim.step("doubt", partial(_doubt, number))
         raise
@@ -103,13 +105,16 @@ def _ask(begun: dict[str, Any], claim: Claim, asked: bool, key: str) -> dict[str
     """
     message = Message.objects.get(number=begun["number"])
     is_first = begun["attempt"] == claim.attempts
+    knows_keys = provider(message.channel).is_once_by_key
     try:
         if not is_first:
             return _find_or_send(message, key, claim, asked=asked)
         return _hand_over(message, key, claim) if asked else {"refused": NothingSent.code}
     except Rejected as error:
         logger.warning("%s to %s was rejected: %s", message.number, message.masked_recipient, error)
-        return {"refused": SmsRejected.code}
+        if is_first or knows_keys:
+            return {"refused": SmsRejected.code}
+        raise OutcomeUnknown from error  # not said of the earlier attempt, which may have sent it
     except (Busy, Unreachable) as error:
         if isinstance(error, Misconfigured):
             logger.error("the provider of %s does not take what we say: %s", message.channel, error)
@@ -130,15 +135,23 @@ def _hand_over(message: Message, key: str, claim: Claim) -> dict[str, Any]:
 def _find_or_send(message: Message, key: str, claim: Claim, *, asked: bool) -> dict[str, Any]:
     """Take up what an earlier attempt left: ask first; send only where that cannot become a second text."""
     gateway = provider(message.channel)
-    found = gateway.find(key=key, recipient=message.recipient, since=message.created_at)
-    if found is None and asked and gateway.is_once_by_key:
-        claim.heartbeat()
-        if claim.step(f"attempt {claim.attempts}", lambda: windows.begin_attempt(message)):
-            return _hand_over(message, key, claim)
+    found = gateway.find(key=key, recipient=message.recipient, since=_last_attempt(message))
+    claim.heartbeat()
+    may_send = found is None and asked and gateway.is_once_by_key
+    if may_send and claim.step(f"attempt {claim.attempts}", lambda: windows.begin_attempt(message)):
+        return _hand_over(message, key, claim)
     if found is None:
         # From here on the earlier request, wherever it still is, is refused: the window may be free.
         found = gateway.close(key=key)
     return {"refused": NothingSent.code} if found is None else {"provider_no": found, "attempt": None}
+
+
+def _last_attempt(message: Message) -> datetime:
+    return message.attempted_at or message.created_at
+
+
+def _told(was_sent: bool, key: str) -> dict[str, Any]:
+    return {"provider_no": "", "attempt": None} if was_sent else {"refused": NothingSent.code}
 
 
 def params_of(message: Message) -> dict[str, str]:

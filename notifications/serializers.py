@@ -10,7 +10,7 @@ from shop.envelopes import instant
 
 from . import phones
 from .exceptions import InvalidPhoneNumber
-from .models import Kind
+from .models import ASKABLE, Kind
 from .rules import RULES, Text
 from .sending import Delivery
 
@@ -62,7 +62,7 @@ class SmsSerializer(serializers.Serializer):
     phone = PhoneField()
     template = StringField(validators=[TEMPLATE])
     kind = serializers.ChoiceField(
-        [kind.value for kind in Kind if kind], required=False, allow_null=True, default=None
+        [kind.value for kind in ASKABLE], required=False, allow_null=True, default=None
     )
     biz_id = NumberField(required=False, allow_null=True, default=None)
     campaign_id = NumberField(required=False, allow_null=True, default=None)

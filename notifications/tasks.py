@@ -6,7 +6,9 @@ from typing import Any
 from celery import shared_task
 
 from idempotency.celery import IdempotentTask
+from idempotency.exceptions import OutcomeUnknown
 
+from . import windows
 from .exceptions import InvalidPhoneNumber, NothingSent, SmsRejected, SmsUnavailable
 from .models import Channel, Contact, Kind
 from .phones import normalise
@@ -24,9 +26,9 @@ class ReceiptTask(IdempotentTask):
 
     abstract = True
     autoretry_for = (SmsUnavailable, NothingSent)
-    max_retries = 30
-    retry_backoff = 2  # seconds before the first retry; it doubles
-    retry_backoff_max = 3600
+    max_retries = 600
+    retry_backoff = 2  # seconds before the first retry; it doubles, and chance takes half of it on average
+    retry_backoff_max = 300  # Redis delivers once more, and again, what waits beyond its visibility timeout
 
 
 @shared_task(name="notifications.send_receipt_sms", base=ReceiptTask)
@@ -40,7 +42,7 @@ def send_receipt_sms(*, message_id: str, order_no: str, user_id: int, **rest: An
     except InvalidPhoneNumber:
         logger.warning("user %s has no valid phone number", user_id)
         return "no contact"
-    return _send(Text(recipient=recipient, template=RECEIPT, kind=Kind.NOTIFICATION, biz_id=order_no))
+    return _send(Text(recipient=recipient, template=RECEIPT, kind=Kind.RECEIPT, biz_id=order_no))
 
 
 @shared_task(name="notifications.send_receipt_mail", base=ReceiptTask)
@@ -53,7 +55,7 @@ def send_receipt_mail(*, message_id: str, order_no: str, user_id: int, **rest: A
         Text(
             recipient=contact.email,
             template=RECEIPT,
-            kind=Kind.NOTIFICATION,
+            kind=Kind.RECEIPT,
             biz_id=order_no,
             channel=Channel.EMAIL,
         )
@@ -67,8 +69,13 @@ def reconcile_messages() -> int:
 
 
 def _send(text: Text) -> str:
-    """Send; a definite no is the message's state, and nothing to try again."""
+    """Send; a definite no is the message's state, and nothing to try again, nor is what nobody will know."""
     try:
         return "duplicate" if send(text).is_duplicate else "sent"
     except SmsRejected as refusal:
         return refusal.code
+    except OutcomeUnknown:
+        if not windows.is_given_up(text):
+            raise
+        logger.warning("nobody knows whether the receipt %s was sent: staff decides", text.biz_id)
+        return "unknown"

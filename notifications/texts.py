@@ -23,7 +23,11 @@ WORDINGS: Final = {
 
 
 def wording(template: str, params: Mapping[str, str]) -> Wording | None:
-    """Return what a template says with these ``params``; ``None`` where there is no such template."""
+    """Return what a template says with these ``params``; ``None`` where there is no such template, or where
+    something that it tells is missing."""
     if (said := WORDINGS.get(template)) is None:
         return None
-    return Wording(str(said.subject).format(**params), str(said.body).format(**params))
+    try:
+        return Wording(str(said.subject).format(**params), str(said.body).format(**params))
+    except KeyError:
+        return None

@@ -8,7 +8,7 @@ from django.db import IntegrityError, transaction
 from idempotency import engine
 from idempotency.dialects import Clock
 
-from .models import Message, Window
+from .models import Message, MessageStatus, Window
 from .rules import Text, end_of, key_of
 
 
@@ -48,6 +48,12 @@ def begin_attempt(message: Message) -> bool:
     attempted_at = Message.objects.values_list("attempted_at", flat=True).get(pk=message.pk)
     ends_at = end_of(message.kind, attempted_at=attempted_at)
     return bool(Window.objects.filter(message=message).update(opened_at=attempted_at, ends_at=ends_at))
+
+
+def is_given_up(text: Text) -> bool:
+    """Tell whether nobody knows what became of this text, and its provider is no longer asked."""
+    unknown = Message.objects.filter(window__key=key_of(text), status=MessageStatus.UNKNOWN)
+    return unknown.exists() and not unknown.worth_asking().exists()
 
 
 def _open(text: Text, key: str, ended: Window | None) -> Message:

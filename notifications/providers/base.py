@@ -34,7 +34,7 @@ class Unreachable(ProviderError):
 
 
 class NoAnswer(ProviderError):
-    """A timeout, a broken connection or a 5xx after sending: it may have gone out."""
+    """A timeout, a broken connection, a 5xx or an odd answer after sending: it may have gone out."""
 
 
 class Provider(Protocol):
@@ -52,8 +52,10 @@ class Provider(Protocol):
     def find(self, *, key: str, recipient: str, since: datetime) -> str | None:
         """Return the number of what was sent under ``key``; ``None`` when the provider knows nothing of it.
 
-        :raises Rejected: when it was refused.
-        :raises NoAnswer: also when the provider cannot be asked.
+        ``since`` is the time of the last send attempt.
+
+        :raises Rejected: when the message was refused; the question is not refused so.
+        :raises NoAnswer: also when the provider cannot be asked, or refuses to tell.
         """
 
     def close(self, *, key: str) -> str | None:

@@ -5,9 +5,18 @@ from typing import Any, Final
 import httpx
 from django.conf import settings
 
-from .base import NoAnswer, Unreachable
+from shop import exchanges
+
+from .base import Busy, NoAnswer, Unreachable
 
 NOTHING_WAS_SENT: Final = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
+
+NOTHING_WAS_DONE: Final = frozenset({400, 401, 403, 404, 405, 406, 407, 411, 413, 414, 415, 431})
+"""Whoever answers so has not taken the request. A 408, 409, 425 or 499 may be a gateway's, which has passed
+it on."""
+
+LONGEST_NUMBER: Final = 255
+LONGEST_CODE: Final = 64
 
 
 def client(base_url: str, **options: Any) -> httpx.Client:
@@ -17,21 +26,27 @@ def client(base_url: str, **options: Any) -> httpx.Client:
         connect=settings.NOTIFICATIONS_CONNECT_TIMEOUT.total_seconds(),
     )
     limits = httpx.Limits(max_keepalive_connections=0)
-    return httpx.Client(base_url=base_url, timeout=timeout, limits=limits, **options)
+    headers = {"Accept-Encoding": "identity"}  # small as they are, and nothing to unpack
+    return httpx.Client(base_url=base_url, timeout=timeout, limits=limits, headers=headers, **options)
 
 
 def send(http: httpx.Client, method: str, path: str, **content: Any) -> httpx.Response:
-    """Return the answer, whatever its status.
+    """Return the answer, whatever else its status.
 
     :raises Unreachable: when nothing was sent.
-    :raises NoAnswer: when something was, and no answer came.
+    :raises Busy: on a 429 that says when to come again.
+    :raises NoAnswer: when something was, and no answer of a reasonable size came within both timeouts.
     """
+    within = settings.NOTIFICATIONS_CONNECT_TIMEOUT + settings.NOTIFICATIONS_READ_TIMEOUT
     try:
-        return http.request(method, path, **content)
+        response = exchanges.exchange(http, method, path, within=within, **content)
     except NOTHING_WAS_SENT as error:
         raise Unreachable(type(error).__name__) from error
     except httpx.RequestError as error:
         raise NoAnswer(type(error).__name__) from error
+    if exchanges.is_turned_away(response):
+        raise Busy("too many requests")
+    return response
 
 
 def document(response: httpx.Response) -> dict[str, Any]:
@@ -40,6 +55,29 @@ def document(response: httpx.Response) -> dict[str, Any]:
     :raises NoAnswer: when there is none.
     """
     try:
-        return dict(response.json())
-    except (ValueError, TypeError) as error:
+        return exchanges.json_object(response)
+    except ValueError as error:
         raise NoAnswer(f"status {response.status_code}, no JSON object") from error
+
+
+def number(value: Any) -> str:
+    """Return a provider's number, as an answer holds it: text of 1 to 255 printable characters.
+
+    :raises NoAnswer: when it is anything else: who answers so is not the provider.
+    """
+    return _text(value, longest=LONGEST_NUMBER)
+
+
+def code(value: Any) -> str:
+    """Return the name that a provider gives to its reason; whole sentences, which may repeat a recipient,
+    are none.
+
+    :raises NoAnswer: when it is anything else: who answers so is not the provider.
+    """
+    return _text(value, longest=LONGEST_CODE)
+
+
+def _text(value: Any, *, longest: int) -> str:
+    if isinstance(value, str) and value.isprintable() and 1 <= len(value) <= longest:
+        return value
+    raise NoAnswer("an answer, and not the provider's")

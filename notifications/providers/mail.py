@@ -23,7 +23,7 @@ class Mail:
     def send(self, *, key: str, recipient: str, template: str, params: Mapping[str, str]) -> str:
         """Send a mail; its number is its Message-ID."""
         if (said := wording(template, params)) is None:
-            raise Rejected(f"there is no template {template}")
+            raise Rejected(f"there are no words for {template}")
         message_id = f"<{key}@{_domain()}>"
         connection = _connected()
         letter = mail.EmailMessage(

@@ -2,13 +2,20 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 import httpx
 from django.conf import settings
 
 from . import http
 from .base import Busy, Misconfigured, NoAnswer, Rejected
+
+REFUSALS: Final = {
+    httpx.codes.UNPROCESSABLE_ENTITY: Rejected,
+    httpx.codes.TOO_MANY_REQUESTS: Busy,
+    httpx.codes.SERVICE_UNAVAILABLE: Busy,
+}
+"""Definite, with the sandbox's own code: a gateway's 503 may hide a request that it has passed on."""
 
 
 class Sandbox:
@@ -22,28 +29,31 @@ class Sandbox:
     def send(self, *, key: str, recipient: str, template: str, params: Mapping[str, str]) -> str:
         """Send a text."""
         content = {**params, "key": key, "phone": recipient, "template": template}
-        return str(self._ask("POST", "/messages", json=content)["message"]["message_no"])
+        return _number(self._ask("POST", "/messages", json=content))
 
     def find(self, *, key: str, recipient: str, since: datetime) -> str | None:
         """Return what was sent under ``key``."""
-        return _number(self._ask("GET", f"/messages/{key}"))
+        return _number_if_any(self._ask("GET", f"/messages/{key}"))
 
     def close(self, *, key: str) -> str | None:
         """See to it that nothing is sent under ``key`` any more."""
-        return _number(self._ask("POST", f"/messages/{key}/close"))
+        return _number_if_any(self._ask("POST", f"/messages/{key}/close"))
 
     def _ask(self, method: str, path: str, **content: Any) -> dict[str, Any]:
         response = http.send(self.http, method, path, **content)
-        if response.status_code == httpx.codes.UNPROCESSABLE_ENTITY:
-            raise Rejected(response.text)
-        if response.status_code == httpx.codes.SERVICE_UNAVAILABLE:
-            raise Busy(response.text)
-        if response.is_client_error:
+        if refusal := REFUSALS.get(response.status_code):
+            raise refusal(http.code(http.document(response).get("code")))
+        if response.status_code in http.NOTHING_WAS_DONE:
             raise Misconfigured(f"status {response.status_code}")
         if response.status_code != httpx.codes.OK:
             raise NoAnswer(f"status {response.status_code}")
         return http.document(response)
 
 
-def _number(answer: dict[str, Any]) -> str | None:
-    return None if answer["message"] is None else str(answer["message"]["message_no"])
+def _number(answer: dict[str, Any]) -> str:
+    message = answer.get("message")
+    return http.number(message.get("message_no") if isinstance(message, dict) else None)
+
+
+def _number_if_any(answer: dict[str, Any]) -> str | None:
+    return None if answer.get("message", ...) is None else _number(answer)

@@ -33,9 +33,9 @@ class Twilio:
     def send(self, *, key: str, recipient: str, template: str, params: Mapping[str, str]) -> str:
         """Send a text; its number is its SID."""
         if (said := wording(template, params)) is None:
-            raise Rejected(f"there is no template {template}")
+            raise Rejected(f"there are no words for {template}")
         form = {"To": recipient, "From": self.sender, "Body": said.body}
-        return str(_answer(http.send(self.http, "POST", self.path, data=form))["sid"])
+        return http.number(_answer(http.send(self.http, "POST", self.path, data=form)).get("sid"))
 
     def find(self, *, key: str, recipient: str, since: datetime) -> NoReturn:
         """It lists messages by number and day, but none by a key."""
@@ -51,13 +51,19 @@ def _answer(response: httpx.Response) -> dict[str, Any]:
         raise Busy(_code(response))
     if response.status_code == httpx.codes.BAD_REQUEST:
         raise Rejected(_code(response))
-    if response.is_client_error:
-        raise Misconfigured(_code(response))
+    if response.status_code in http.NOTHING_WAS_DONE:
+        raise Misconfigured(f"status {response.status_code}")
     if response.status_code != httpx.codes.CREATED:
         raise NoAnswer(f"status {response.status_code}")
     return http.document(response)
 
 
 def _code(response: httpx.Response) -> str:
-    """Return Twilio's number of the error; its words repeat the recipient."""
-    return f"code {http.document(response).get('code')}"
+    """Return Twilio's number of the error; its words repeat the recipient.
+
+    :raises NoAnswer: when there is none: a gateway says so, which may have passed the request on.
+    """
+    code = http.document(response).get("code")
+    if not isinstance(code, int):
+        raise NoAnswer(f"status {response.status_code}, not by Twilio")
+    return f"code {code}"

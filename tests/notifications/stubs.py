@@ -22,10 +22,10 @@ class Asked:
 
 @dataclass
 class HTTPStub:
-    """Answers with what is next; an answer ``None`` cuts the connection."""
+    """Answers with what is next: status, body and perhaps headers; ``None`` cuts the connection."""
 
     url: str = ""
-    answers: list[tuple[int, Any] | None] = field(default_factory=list)
+    answers: list[tuple[Any, ...] | None] = field(default_factory=list)
     asked: list[Asked] = field(default_factory=list)
 
 
@@ -47,8 +47,12 @@ def http_stub() -> Iterator[HTTPStub]:
             content = answer[1] if isinstance(answer[1], bytes) else json.dumps(answer[1]).encode()
             self.send_response(answer[0])
             self.send_header("Content-Length", str(len(content)))
+            for name, value in dict(*answer[2:]).items():
+                self.send_header(name, value)
             self.end_headers()
             self.wfile.write(content)
+
+        do_GET = do_POST  # noqa: N815
 
         def log_message(self, *args: Any) -> None:
             pass

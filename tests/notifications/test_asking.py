@@ -63,6 +63,7 @@ class TestMistakes:
             ({"kind": "marketing", "campaign_id": ""}, "campaign_id"),
             ({"kind": "birthday"}, "kind"),
             ({"kind": ""}, "kind"),
+            ({"kind": "receipt", "biz_id": "1"}, "kind"),
             ({"kind": ["verification"]}, "kind"),
             ({"template": "a b"}, "template"),
             ({"template": "T" * 65}, "template"),

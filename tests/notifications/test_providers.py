@@ -110,11 +110,12 @@ class TestAliyun:
                 "SmsSendDetailDTOs": {"SmsSendDetailDTO": [{"OutId": k} for k in keys]},
             }
 
-        asked = {"key": "K1", "recipient": "+39 0669812345".replace(" ", ""), "since": NOON.replace(hour=17)}
+        since = NOON.replace(year=2126, hour=17)  # there is no day after it yet
+        asked = {"key": "K1", "recipient": "+39 0669812345".replace(" ", ""), "since": since}
         stub.answers = [page(*["other"] * 50), page("K1"), page("other")]
         assert (aliyun.find(**asked), aliyun.find(**asked)) == ("K1", None)
         assert [one.query["CurrentPage"] for one in stub.asked] == ["1", "2", "1"]
-        assert stub.asked[0].query["SendDate"] == "20261201"  # its day is China's
+        assert stub.asked[0].query["SendDate"] == "21261201"  # its day is China's
         assert stub.asked[0].query["PhoneNumber"] == "00390669812345"
 
     def test_cannot_close(self, aliyun):
@@ -162,9 +163,10 @@ class TestTwilio:
             twilio.send(**TEXT)
         assert "+86" not in str(raised.value)
 
-    def test_rejects_a_template_without_words(self, twilio, stub):
+    @pytest.mark.parametrize("members", [{"template": "unheard"}, {"params": {}}])
+    def test_rejects_a_template_without_words(self, twilio, stub, members):
         with pytest.raises(Rejected):
-            twilio.send(**{**TEXT, "template": "unheard"})
+            twilio.send(**{**TEXT, **members})
         assert stub.asked == []
 
     def test_cannot_be_asked(self, twilio):
@@ -221,8 +223,9 @@ class TestMail:
             Mail().send(**self.LETTER)
 
     def test_needs_words_and_cannot_be_asked(self, smtp):
-        with pytest.raises(Rejected):
-            Mail().send(**{**self.LETTER, "template": "unheard"})
+        for members in ({"template": "unheard"}, {"params": {}}):
+            with pytest.raises(Rejected):
+                Mail().send(**{**self.LETTER, **members})
         with pytest.raises(NoAnswer):
             Mail().find(key="K1", recipient="", since=NOON)
         with pytest.raises(NoAnswer):

@@ -81,6 +81,27 @@ class TestUnknown:
         receipt(alice, phone)
         assert (findings(), statuses(), open_windows()) == (["unknown"], [UNKNOWN], 1)
 
+    @pytest.mark.parametrize(
+        ("kind", "asked_until"),
+        [("notification", timedelta(days=3)), ("verification", timedelta(minutes=10))],
+    )
+    def test_is_asked_about_while_somebody_cares(self, alice, phone, sandbox, kind, asked_until):
+        sandbox.rule("silent_after", call="message", phone=phone)
+        sandbox.rule("error_before", call="find", provider="sms", times=0)
+        assert post(alice, phone, kind=kind, biz_id=phone).status_code == 202
+        turn_back(asked_until - timedelta(minutes=1))
+        assert findings() == ["unknown"]
+        turn_back(timedelta(minutes=1))
+        assert (findings(), statuses(), len(sandbox.messages(phone))) == ([], [UNKNOWN], 1)
+
+    def test_whose_process_died_long_ago_is_finished_all_the_same(self, alice, phone, sandbox, monkeypatch):
+        with monkeypatch.context() as context:
+            context.setattr("notifications.sending.deliver.run", lambda **asked: exit())
+            with pytest.raises(SystemExit):
+                post(alice, phone)
+        turn_back(timedelta(days=30))
+        assert (findings(), statuses()) == (["sms_not_sent"], [FAILED])
+
     def test_leaves_the_window_of_a_later_text_alone(self, alice, phone, sandbox):
         sandbox.rule("silent_before", call="message", phone=phone)
         post(alice, phone)

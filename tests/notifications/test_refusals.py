@@ -6,6 +6,7 @@ import pytest
 
 from notifications.models import Message
 from notifications.providers import provider
+from notifications.providers.base import NoAnswer, Rejected
 from tests.notifications.texting import FAILED, SENT, UNKNOWN, post, statuses, turn_back, unfinished
 from tests.servers.private import free_port
 from tests.shopping import shopper
@@ -132,6 +133,31 @@ class TestSilentProvider:
         monkeypatch.setattr(provider("sms"), "find", lambda **asked: None)
         assert [post(alice, phone).status_code for _ in range(3)] == [202] * 3
         assert (statuses(), len(sandbox.messages(phone))) == ([UNKNOWN], 1)
+
+    @pytest.mark.parametrize("refusal", [Rejected("isv.ACCOUNT_ABNORMAL"), NoAnswer()])
+    def test_that_refuses_the_question_has_not_refused_the_text(
+        self, alice, phone, sandbox, monkeypatch, refusal
+    ):
+        """Only a provider that knows keys can say of one that nothing was sent under it."""
+
+        def refuse(**asked):
+            raise refusal
+
+        monkeypatch.setattr(provider("sms"), "is_once_by_key", False)
+        monkeypatch.setattr(provider("sms"), "find", refuse)
+        sandbox.rule("silent_after", call="message", phone=phone)
+        assert [post(alice, phone).status_code for _ in range(3)] == [202] * 3
+        assert (statuses(), unfinished(), len(sandbox.messages(phone))) == ([UNKNOWN], 1, 1)
+
+    def test_is_asked_for_the_day_of_the_attempt(self, alice, phone, sandbox, monkeypatch):
+        asked = []
+        monkeypatch.setattr(provider("sms"), "find", lambda **question: asked.append(question["since"]))
+        sandbox.rule("silent_before", call="message", phone=phone)
+        post(alice, phone)
+        Message.objects.update(created_at="2026-01-01T00:00:00Z")
+        attempted_at = Message.objects.get().attempted_at
+        post(alice, phone)
+        assert asked == [attempted_at]
 
     def test_does_not_hold_back_a_new_text_once_the_window_has_ended(self, alice, phone, sandbox):
         sandbox.rule("silent_after", call="message", phone=phone)

@@ -1,15 +1,20 @@
 """Receipts by text and mail, as the message "order paid" brings them."""
 
+from datetime import timedelta
+
 import pytest
 from django.contrib.auth import get_user_model
 
+from config.celery import app
 from idempotency.exceptions import OutcomeUnknown
 from notifications.models import Contact, Message
 from notifications.providers import provider
 from notifications.tasks import send_receipt_mail, send_receipt_sms
-from tests.notifications.texting import FAILED, SENT, UNKNOWN, statuses
+from tests.notifications.stubs import http_stub
+from tests.notifications.texting import FAILED, SENT, UNKNOWN, post, statuses, turn_back
+from tests.shopping import shopper
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.urls("config.urls")]
 
 
 @pytest.fixture(autouse=True)
@@ -36,6 +41,13 @@ class TestReceiptByText:
         (sent,) = sandbox.messages(phone)
         assert (sent["template"], sent["params"]) == ("order_paid", {"biz_id": paid["order_no"]})
 
+    def test_cannot_be_taken_by_a_text_that_somebody_asks_for(self, paid, phone, sandbox):
+        other = f"{phone[:-5]}8{phone[-4:]}"
+        asked = {"kind": "notification", "template": "order_paid", "biz_id": paid["order_no"]}
+        assert post(shopper("bob"), other, **asked).status_code == 200
+        assert send_receipt_sms(**paid) == "sent"
+        assert [len(sandbox.messages(number)) for number in (other, phone)] == [1, 1]
+
     def test_needs_a_contact(self, paid):
         assert send_receipt_sms(**{**paid, "user_id": 0}) == "no contact"
         Contact.objects.update(phone="")
@@ -56,7 +68,25 @@ class TestReceiptByText:
         result = send_receipt_sms.apply(kwargs=paid)
         assert (result.get(), len(sandbox.messages(phone))) == ("sent", 1)
         assert statuses() == [FAILED] * 3 + [SENT]
-        assert (send_receipt_sms.retry_backoff, send_receipt_sms.max_retries) == (2, 30)
+        assert (send_receipt_sms.retry_backoff, send_receipt_sms.max_retries) == (2, 600)
+
+    def test_never_waits_until_redis_delivers_it_again(self):
+        visible = app.conf.broker_transport_options["visibility_timeout"]
+        assert send_receipt_sms.retry_backoff_max == send_receipt_mail.retry_backoff_max == 300
+        assert send_receipt_sms.retry_backoff_max < visible / 2
+
+    def test_after_an_odd_answer_is_asked_for(self, paid, phone, sandbox, settings):
+        """What a gateway says in the provider's name loses no receipt."""
+        with http_stub() as stub:
+            settings.SANDBOX_URL = stub.url
+            provider.cache_clear()
+            stub.answers = [(200, {})]
+            with pytest.raises(OutcomeUnknown):
+                send_receipt_sms.run(**paid)
+        assert statuses() == [UNKNOWN]
+        settings.SANDBOX_URL = sandbox.url
+        provider.cache_clear()
+        assert (send_receipt_sms(**paid), len(sandbox.messages(phone)), statuses()) == ("sent", 1, [SENT])
 
     def test_of_which_nobody_knows_is_asked_for_and_not_sent_again(self, paid, phone, sandbox):
         """SMS-02"""
@@ -68,6 +98,15 @@ class TestReceiptByText:
         assert statuses() == [UNKNOWN]
         assert send_receipt_sms(**paid) == "duplicate"
         assert (statuses(), len(sandbox.messages(phone))) == ([SENT], 1)
+
+    def test_of_which_nobody_will_know_is_left_to_staff(self, paid, phone, sandbox):
+        sandbox.rule("silent_after", call="message", phone=phone)
+        sandbox.rule("error_before", call="find", provider="sms", times=0)
+        with pytest.raises(OutcomeUnknown):
+            send_receipt_sms.run(**paid)
+        turn_back(timedelta(days=3))
+        assert send_receipt_sms(**paid) == "unknown"
+        assert (statuses(), len(sandbox.messages(phone))) == ([UNKNOWN], 1)
 
 
 class TestReceiptByMail:
