@@ -112,8 +112,8 @@ class Walk:
             yield connection, int(wait_for(self.pauses / name))
 
 
-def on_hand() -> int:
-    return StockItem.objects.get(sku=SKU).on_hand
+def on_hand(sku: str = SKU) -> int:
+    return StockItem.objects.get(sku=sku).on_hand
 
 
 def status(order_id: str) -> str:

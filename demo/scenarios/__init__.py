@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy
 
 from demo.walk import Step, Walk
 
-from . import messages, orders, payments
+from . import crowds, messages, orders, payments
 
 Scenario = Callable[[Walk], Iterator[Step]]
 
@@ -28,4 +28,6 @@ SCENARIOS: tuple[tuple[Any, Scenario], ...] = (
     (gettext_lazy("Code asked for twenty times at once"), messages.code_twenty_times),
     (gettext_lazy("Text sent without an answer, asked for again"), messages.silent_sender),
     (gettext_lazy("Worker killed while it tells of a payment"), messages.killed_teller),
+    (gettext_lazy("More buyers than pieces"), crowds.more_buyers_than_pieces),
+    (gettext_lazy("File uploaded twice"), crowds.file_twice),
 )
