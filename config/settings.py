@@ -44,7 +44,8 @@
 ``EMAIL_HOST``       where mails go; also ``EMAIL_PORT``, ``EMAIL_HOST_USER``, ``EMAIL_HOST_PASSWORD``,
                      ``EMAIL_USE_TLS``, ``DEFAULT_FROM_EMAIL``; with ``DEBUG`` and no host they are printed
 ``IMPORTS_DIR``      where uploaded files wait, ``var/imports``; web servers and workers need the same one
-``IMPORTS_LEASE``    seconds that an import is held unattended, 60; more than reading the largest file takes
+``IMPORTS_LEASE``    seconds that an import is held unattended, 120; more than IMPORTS_MAX_SECONDS
+``IMPORTS_MAX_SECONDS``  how long reading a file may take, 60
 ``IMPORTS_AT_ONCE``  lines up to which a file is imported before the answer, 1000
 ``IMPORTS_CHUNK``    lines that are committed together, 500
 ``IMPORTS_FINDINGS`` rejected lines of a file whose reasons are kept, 10000
@@ -253,7 +254,8 @@ IDEMPOTENCY_CACHE = "default" if env.bool("REPLAY_CACHE", default=True) else Non
 REWARDS_CAMPAIGN = "first-tea"
 
 IMPORTS_DIR = Path(env.str("IMPORTS_DIR", default="") or BASE_DIR / "var" / "imports")
-IMPORTS_LEASE = timedelta(seconds=env.float("IMPORTS_LEASE", default=60))
+IMPORTS_LEASE = timedelta(seconds=env.float("IMPORTS_LEASE", default=120))
+IMPORTS_MAX_SECONDS = env.int("IMPORTS_MAX_SECONDS", default=60)
 IMPORTS_AT_ONCE = env.int("IMPORTS_AT_ONCE", default=1000)
 IMPORTS_CHUNK = env.int("IMPORTS_CHUNK", default=500)
 IMPORTS_FINDINGS = env.int("IMPORTS_FINDINGS", default=10_000)

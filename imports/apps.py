@@ -8,3 +8,7 @@ class ImportsConfig(AppConfig):
     name = "imports"
     verbose_name = _("Imports")
     default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        """Have the settings checked."""
+        from . import checks  # noqa: F401  they register themselves

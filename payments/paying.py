@@ -55,7 +55,7 @@ def _begin(order_no: str, method: str | None, key: str) -> dict[str, Any]:
     order = Order.objects.filter(order_no=order_no).locked()
     if method is None:
         raise NothingCharged
-    if order.status != Status.PENDING:
+    if order.status != Status.PENDING or order.amount_minor == 0:  # an imported order may cost nothing
         raise NotPayable(order.status)
     payment = Payment.objects.create(
         order=order,

@@ -122,6 +122,12 @@ class TestPay:
         assert answer.json()["data"]["payStatus"] == "paid"
         assert len(sandbox.charges(order_no)) == 1
 
+    def test_of_nothing_is_refused(self, alice, order_no, sandbox):
+        Order.objects.filter(order_no=order_no).update(amount_minor=0)
+        answer = pay(alice, order_no)
+        assert (answer.status_code, answer.json()["code"]) == (409, "invalid_transition")
+        assert (sandbox.charges(order_no), payments(), unfinished()) == ([], [], 0)
+
     def test_leaves_a_shipped_order_shipped(self, alice, order_no, sandbox):
         """PAY-05"""
         clerk = shopper("clerk", is_staff=True)
