@@ -10,6 +10,8 @@ from django.core import checks
 from idempotency import conf
 from idempotency.checks import outbox
 
+pytestmark = pytest.mark.django_db  # Celery checks the models when it imports the tasks
+
 CELERY = conf.DEFAULTS["IDEMPOTENCY_OUTBOX_SENDER"]
 
 
