@@ -133,7 +133,8 @@ DATABASES = {
 }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
-CACHES = {"default": cache(env.str("REDIS_URL", default=""))}
+REDIS_URL = env.str("REDIS_URL", default="")
+CACHES = {"default": cache(REDIS_URL)}
 
 BROKER_URL = env.str("BROKER_URL", default="")
 HAS_BROKER = bool(BROKER_URL)
@@ -176,7 +177,7 @@ AUTH_PASSWORD_VALIDATORS = [
 
 STOCK_STRATEGY = env.str("STOCK_STRATEGY", default="conditional")
 
-FLASH_GATE_URL = env.str("FLASH_GATE_URL", default=env.str("REDIS_URL", default=""))
+FLASH_GATE_URL = env.str("FLASH_GATE_URL", default=REDIS_URL)
 FLASH_GATE_TIMEOUT = timedelta(seconds=env.float("FLASH_GATE_TIMEOUT", default=0.25))
 FLASH_ADMISSION_PATIENCE = timedelta(seconds=env.float("FLASH_ADMISSION_PATIENCE", default=60))
 FLASH_QUEUE_PATIENCE = timedelta(seconds=env.float("FLASH_QUEUE_PATIENCE", default=300))

@@ -1,7 +1,7 @@
 """Tell others of a change: a message written with it, in one commit, and sent after it.
 
 >>> with transaction.atomic():
-...     Order.objects.filter(pk=order.pk).transition(to=PAID, paid_at=now)
+...     Order.objects.filter(pk=order.pk, status=PENDING).update(status=PAID, paid_at=now)
 ...     publish("orders.paid", {"order_no": order.order_no}, key=order.order_no)
 
 The message is sent at least once, with the same id each time: whoever receives it drops the second by the id.

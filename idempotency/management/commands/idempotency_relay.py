@@ -74,7 +74,15 @@ class Command(BaseCommand):
             sent += relayed.sent
             if not relayed.is_broker_available:
                 raise CommandError(f"The broker cannot be reached; {sent:,} sent before.")
-        self.stdout.write(self.style.SUCCESS(f"{sent:,} sent."))
+        waiting = relaying.status(using=alias).due
+        self.stdout.write(self.style.SUCCESS(f"{sent:,} sent.") + _waiting(waiting))
+
+
+def _waiting(count: int) -> str:
+    """Say why messages that are due were left."""
+    if not count:
+        return ""
+    return f" {count:,} wait: another relay has them, or the broker was away a moment ago."
 
 
 class Loop:
