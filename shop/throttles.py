@@ -13,5 +13,7 @@ class UserRateThrottle(throttling.UserRateThrottle):
     """Counts in the cache; while that is away nobody is counted, rather than turned away."""
 
     def allow_request(self, request: Request, view: Any) -> bool:
+        if self.rate is None:
+            return True  # nothing was asked of the cache, so that nothing is known of its health
         count = super().allow_request
         return caching.attempt(DEFAULT_CACHE_ALIAS, lambda: count(request, view), otherwise=True)

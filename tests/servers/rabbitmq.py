@@ -2,8 +2,10 @@
 
 import fcntl
 import os
+import random
 import re
 import signal
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -111,13 +113,22 @@ def on_demand() -> Iterator[str]:
 
 
 def _start_or_share(address: Path, lock: IO[str]) -> RabbitMQ | None:
-    fcntl.flock(lock, fcntl.LOCK_EX)
-    server = None
-    if not address.exists():
-        server = RabbitMQ()
-        server.start()
-        server.wait()
-        address.write_text(server.url)
+    """Hold the shared lock while it is used, and the exclusive one while it is started."""
+    while True:
+        fcntl.flock(lock, fcntl.LOCK_SH)  # waits while somebody starts it
+        if address.exists():
+            return None
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(random.random() / 10)
+            continue
+        if not address.exists():
+            break
+    server = RabbitMQ()
+    server.start()
+    server.wait()
+    address.write_text(server.url)
     fcntl.flock(lock, fcntl.LOCK_SH)
     return server
 
