@@ -178,7 +178,8 @@ class TestBreaker:
             requests(alice, key, number=20)
             troubled = requests(alice, key, number=60)
 
-        assert troubled <= 1.5 * absent
+        # a timeout is 250 ms; below a part of it a busy machine decides, not Redis
+        assert troubled <= max(1.5 * absent, 0.1)
 
     def test_is_seen_by_those_who_watch_over_the_shop(self, shop: WebServer, redis: Redis) -> None:
         with redis.away():
